@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+// Unit tests live beside their sources; tests that cross packages or need Postgres live in test/.
+export default defineConfig({
+  resolve: { conditions: ['noetl-source'] },
+  ssr: { resolve: { conditions: ['noetl-source'] } },
+  test: {
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+    pool: 'forks',
+    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+  },
+});
