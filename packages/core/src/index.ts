@@ -1,3 +1,18 @@
-export type { Json, JsonObject } from './json/types.js';
-export * from './playbook/diagnostics.js';
-export type * from './playbook/model.js';
+export * from './engine/index.js';
+export * from './ids/index.js';
+export * from './json/index.js';
+export * from './playbook/index.js';
+export * from './redact/index.js';
+export {
+  type Condition as CompiledCondition,
+  compileCondition,
+  compileTemplate,
+  compileValue,
+  isTemplate,
+  type Scope,
+  scopeOf,
+  type Template,
+  TemplateError,
+  type ValueTemplate,
+} from './template/index.js';
+export { type CheckedPlaybook, checkPlaybook } from './validate.js';

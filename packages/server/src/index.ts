@@ -1,1 +1,4 @@
-export {};
+export { ConfigError, databaseUrl, hasExternalDatabase, loadServerConfig, type ServerConfig, type ServerFlags } from './config.js';
+export { type Server, startServer } from './server.js';
+export { createLogger } from './observability/index.js';
+export { VERSION } from './version.js';

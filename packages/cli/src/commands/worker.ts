@@ -1,0 +1,35 @@
+// `noetl worker`: executes commands of a server that runs elsewhere. Ctrl-C finishes what is running and takes nothing new.
+import { hostname } from 'node:os';
+import { startWorker } from '@noetl/worker';
+import { type ConnectionOptions, connectTo, serverUrl } from '../connection.js';
+import { EXIT, type ExitCode } from '../errors.js';
+import { catchInterrupt, whenAborted } from '../signals.js';
+import { stderrLogger } from '../stack/logger.js';
+import { say } from '../terminal.js';
+
+export interface WorkerOptions extends ConnectionOptions {
+  readonly pool: readonly string[];
+  readonly concurrency: number;
+  readonly name?: string;
+}
+
+export async function worker(options: WorkerOptions): Promise<ExitCode> {
+  const url = serverUrl(options);
+  const interrupt = catchInterrupt(() => {});
+  const running = startWorker({
+    api: connectTo(url),
+    workerId: options.name ?? `${hostname()}-${process.pid}`,
+    pools: options.pool,
+    concurrency: options.concurrency,
+    log: stderrLogger(),
+  });
+  try {
+    say(`Working for ${url}, pool ${options.pool.join(', ')}, ${options.concurrency} at a time`);
+    await Promise.race([whenAborted(interrupt.signal), running.closed]);
+    if (interrupt.signal.aborted) await running.drain();
+    return EXIT.ok;
+  } finally {
+    await running.stop();
+    interrupt.dispose();
+  }
+}

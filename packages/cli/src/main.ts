@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+// Entry point: builds the command tree, runs one command, ends with its exit code.
+import { createRequire } from 'node:module';
+import { CommanderError } from 'commander';
+import { EXIT } from './errors.js';
+import { explainFailure } from './failure.js';
+import { buildProgram } from './program.js';
+import { paletteFor, say } from './terminal.js';
+
+// A reader that has seen enough (`noetl events … | head`) is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  throw error;
+});
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+const program = buildProgram(version, (code) => {
+  process.exitCode = code;
+});
+program.exitOverride();
+for (const command of program.commands) {
+  command.exitOverride();
+  for (const nested of command.commands) nested.exitOverride();
+}
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Commander has printed its message already.
+    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  } else {
+    const { code, message, hint, stack } = explainFailure(error);
+    const paint = paletteFor(process.stderr);
+    say(`${paint.red('error')}: ${message}`);
+    if (hint !== undefined) say(`       ${hint}`);
+    if (stack !== undefined) say(paint.dim(stack));
+    process.exitCode = code;
+  }
+}

@@ -1,0 +1,437 @@
+// Domain events to log rows and back. The rows are the contract with reference workers and readers (docs/events.md): names,
+// status words and payload places stay exactly as they are. Reading is generous, writing is strict.
+import { type Id, parseId } from '../ids/index.js';
+import { isObject } from '../json/index.js';
+import type { Json, JsonObject } from '../json/types.js';
+import type { CommandContext, DomainEvent, ErrorInfo } from './events.js';
+import type { EventRow } from './row.js';
+
+/** The part of a row that follows from the event itself; the log adds ids, version and time. */
+export type EncodedEvent = Pick<
+  EventRow,
+  | 'event_type'
+  | 'node_id'
+  | 'node_name'
+  | 'node_type'
+  | 'status'
+  | 'command_id'
+  | 'worker_id'
+  | 'context'
+  | 'result'
+  | 'meta'
+  | 'error'
+>;
+
+const ENGINE = 'orchestrator';
+
+export function encode(event: DomainEvent, executionId: Id, catalogId: Id): EncodedEvent {
+  switch (event.type) {
+    case 'playbook_started':
+      return {
+        ...blank(event.type, 'playbook', event.path, 'STARTED'),
+        node_type: 'execution',
+        context: {
+          catalog_id: event.catalogId,
+          execution_id: executionId,
+          path: event.path,
+          workload: event.workload,
+        },
+        meta: {
+          emitter: 'control_plane',
+          execution_pool: event.pool,
+          engine_rev: event.engineRev,
+          ...(event.trace === null ? {} : { trace: event.trace }),
+        },
+      };
+    case 'step.enter':
+      return {
+        ...blank(event.type, event.step, event.step, 'ENTERED'),
+        meta: { emitted_by: ENGINE, run: event.run },
+      };
+    case 'step.skipped':
+      return {
+        ...blank(event.type, event.step, event.step, 'SKIPPED'),
+        meta: { emitted_by: ENGINE, run: event.run, reason: event.reason },
+      };
+    case 'step.failed':
+      return {
+        ...blank(event.type, event.step, event.step, 'FAILED'),
+        result: { status: 'FAILED', context: { error: event.error, error_info: plain(event.info) } },
+        meta: { emitted_by: ENGINE, run: event.run },
+        error: event.error,
+      };
+    case 'command.issued':
+      return {
+        ...blank(event.type, event.step, event.step, 'PENDING'),
+        node_type: event.toolKind,
+        command_id: event.commandId,
+        context: event.context as unknown as JsonObject,
+        meta: {
+          command_id: event.commandId,
+          step: event.step,
+          tool_kind: event.toolKind,
+          max_attempts: event.maxAttempts,
+          attempt: event.attempt,
+          execution_id: executionId,
+          catalog_id: catalogId,
+          actionable: true,
+          run: event.run,
+          pool: event.pool,
+          ...(event.idempotent ? {} : { idempotent: false }),
+        },
+      };
+    case 'command.claimed':
+      return {
+        ...blank(event.type, event.step, event.step, 'RUNNING'),
+        command_id: event.commandId,
+        worker_id: event.workerId,
+        result: { status: 'RUNNING', context: { command_id: event.commandId, worker_id: event.workerId } },
+        meta: {
+          command_id: event.commandId,
+          worker_id: event.workerId,
+          claim_token: event.token,
+          actionable: false,
+          informative: true,
+        },
+      };
+    case 'command.started':
+      return {
+        ...blank(event.type, event.step, event.step, 'STARTED'),
+        command_id: event.commandId,
+        result: { status: 'STARTED', context: { command_id: event.commandId } },
+        meta: { command_id: event.commandId },
+      };
+    case 'command.requeued':
+      return {
+        ...blank(event.type, event.step, event.step, 'PENDING'),
+        command_id: event.commandId,
+        meta: {
+          command_id: event.commandId,
+          attempt: event.attempt,
+          reason: event.reason,
+          delay_ms: event.delayMs,
+          reclaimed_from_worker: event.fromWorker,
+        },
+      };
+    case 'call.done':
+      return {
+        ...blank(event.type, event.step, event.step, 'COMPLETED'),
+        command_id: event.commandId,
+        result: {
+          status: 'COMPLETED',
+          context: {
+            command_id: event.commandId,
+            call_index: 0,
+            result: { status: event.status, context: { status: event.status, data: event.data } },
+          },
+        },
+        meta: { command_id: event.commandId },
+      };
+    case 'call.error':
+    case 'command.failed':
+      return {
+        ...blank(event.type, event.step, event.step, 'FAILED'),
+        command_id: event.commandId,
+        result: {
+          status: 'FAILED',
+          context: { command_id: event.commandId, error: event.error, error_info: plain(event.info) },
+        },
+        meta: { command_id: event.commandId },
+        error: event.error,
+      };
+    case 'command.completed':
+      return {
+        ...blank(event.type, event.step, event.step, event.status),
+        command_id: event.commandId,
+        result: { status: event.status, context: { command_id: event.commandId, status: event.status } },
+        meta: { command_id: event.commandId },
+      };
+    case 'command.cancelled':
+      return {
+        ...blank(event.type, event.step, event.step, 'CANCELLED'),
+        command_id: event.commandId,
+        meta: { command_id: event.commandId, reason: event.reason },
+      };
+    case 'ctx.updated':
+      return {
+        ...blank(event.type, null, null, 'CONTEXT'),
+        result: { status: 'CONTEXT', context: { step: event.step, values: event.values } },
+        meta: { emitted_by: ENGINE },
+      };
+    case 'next.evaluated':
+      return {
+        ...blank(event.type, event.step, event.step, event.outcome === 'unhandled_failure' ? 'FAILED' : 'EVALUATED'),
+        result: {
+          status: 'EVALUATED',
+          context: {
+            run: event.run,
+            mode: event.mode,
+            taken: [...event.taken],
+            dead: [...event.dead],
+            tokens: plain(event.tokens),
+            ...(event.reset === undefined ? {} : { reset: plain(event.reset) }),
+            outcome: event.outcome,
+          },
+        },
+        meta: { emitted_by: ENGINE, run: event.run },
+      };
+    case 'playbook.ended': {
+      const name = { COMPLETED: 'playbook.completed', FAILED: 'playbook.failed', CANCELLED: 'playbook_cancelled' }[event.status];
+      return {
+        ...blank(name, 'playbook', 'playbook', event.status),
+        result: { status: event.status, ...(event.error === null ? {} : { context: { error: event.error } }) },
+        meta: {
+          emitted_by: ENGINE,
+          status: event.status,
+          reason: event.reason,
+          ...(event.error === null ? {} : { error: event.error }),
+          ...(event.failedSteps.length === 0 ? {} : { failed_steps: [...event.failedSteps] }),
+        },
+        error: event.error,
+      };
+    }
+  }
+}
+
+/** Undefined: the row is history, but moves nothing. */
+export function decode(row: EventRow): DomainEvent | undefined {
+  const type = ALIASES[row.event_type] ?? row.event_type;
+  const meta = isObject(row.meta) ? row.meta : EMPTY;
+  if (meta.external === true) return undefined;
+  const result = isObject(row.result) ? row.result : EMPTY;
+  const detail = isObject(result.context) ? result.context : EMPTY;
+  const step = row.node_name ?? '';
+  switch (type) {
+    case 'playbook_started': {
+      const context = isObject(row.context) ? row.context : EMPTY;
+      return {
+        type,
+        path: text(context.path, step),
+        catalogId: parseId(context.catalog_id) ?? row.catalog_id,
+        workload: isObject(context.workload) ? context.workload : {},
+        pool: text(meta.execution_pool, 'shared'),
+        engineRev: count(meta.engine_rev, 0),
+        parentExecutionId: row.parent_execution_id,
+        parentEventId: row.parent_event_id,
+        trace: meta.trace ?? null,
+      };
+    }
+    case 'step.enter':
+      return { type, step, run: count(meta.run, 1) };
+    case 'step.skipped':
+      return { type, step, run: count(meta.run, 0), reason: meta.reason === 'guard' ? 'guard' : 'dead_path' };
+    case 'step.failed':
+      return { type, step, run: count(meta.run, 1), error: errorOf(row, detail), info: infoOf(row, detail) };
+    case 'command.issued':
+      return {
+        type,
+        commandId: commandIdOf(row) ?? `${row.execution_id}:${step}:${row.event_id}`,
+        step,
+        run: count(meta.run, 1),
+        toolKind: text(meta.tool_kind, row.node_type ?? ''),
+        pool: text(meta.pool, 'shared'),
+        attempt: count(meta.attempt, 1),
+        maxAttempts: count(meta.max_attempts, 3),
+        idempotent: meta.idempotent !== false,
+        context: (isObject(row.context) ? row.context : EMPTY) as unknown as CommandContext,
+      };
+    case 'playbook.completed':
+      return ended(row, meta, detail, 'COMPLETED');
+    case 'playbook.failed':
+      return ended(row, meta, detail, 'FAILED');
+    case 'playbook_cancelled':
+      return ended(row, meta, detail, 'CANCELLED');
+    case 'ctx.updated':
+      return { type, step: text(detail.step, ''), values: isObject(detail.values) ? detail.values : {} };
+    case 'next.evaluated':
+      return {
+        type,
+        step,
+        run: count(detail.run, 1),
+        mode: detail.mode === 'inclusive' ? 'inclusive' : 'exclusive',
+        taken: indexes(detail.taken),
+        dead: indexes(detail.dead),
+        tokens: (isObject(detail.tokens) ? detail.tokens : EMPTY) as Record<string, JsonObject>,
+        ...(isObject(detail.reset) ? { reset: detail.reset as unknown as Record<string, number[]> } : {}),
+        outcome:
+          detail.outcome === 'unhandled_failure' || detail.outcome === 'handled_failure' ? detail.outcome : 'success',
+      };
+    default:
+      return decodeCommandEvent(type, row, meta, detail, step);
+  }
+}
+
+type CommandEvent = Extract<
+  DomainEvent,
+  { type: 'command.claimed' | 'command.started' | 'call.done' | 'call.error' | 'command.completed' | 'command.failed' | 'command.cancelled' }
+>;
+
+const PRODUCER_TYPES: ReadonlySet<string> = new Set<CommandEvent['type']>([
+  'command.claimed',
+  'command.started',
+  'call.done',
+  'call.error',
+  'command.completed',
+  'command.failed',
+  'command.cancelled',
+]);
+
+/** What a worker may say. All else only the engine may write; from anybody else it is history that moves nothing. */
+export function isCommandEvent(event: DomainEvent): event is CommandEvent {
+  return PRODUCER_TYPES.has(event.type);
+}
+
+export function asForeign(row: EventRow): EventRow {
+  return { ...row, meta: { ...(isObject(row.meta) ? row.meta : {}), external: true } };
+}
+
+function decodeCommandEvent(
+  type: string,
+  row: EventRow,
+  meta: JsonObject,
+  detail: JsonObject,
+  step: string,
+): DomainEvent | undefined {
+  const commandId = commandIdOf(row);
+  if (commandId === undefined) return undefined;
+  switch (type) {
+    case 'command.claimed':
+      return {
+        type,
+        commandId,
+        step,
+        workerId: row.worker_id ?? text(meta.worker_id, text(detail.worker_id, '')),
+        token: count(meta.claim_token, 1),
+      };
+    case 'command.started':
+      return { type, commandId, step };
+    case 'command.requeued':
+      return {
+        type,
+        commandId,
+        step,
+        attempt: count(meta.attempt, 1),
+        reason: text(meta.reason, ''),
+        delayMs: count(meta.delay_ms, 0),
+        fromWorker: typeof meta.reclaimed_from_worker === 'string' ? meta.reclaimed_from_worker : null,
+      };
+    case 'call.done': {
+      const outcome = callOutcome(detail);
+      return { type, commandId, step, ...outcome };
+    }
+    case 'call.error':
+      return {
+        type,
+        commandId,
+        step,
+        error: errorOf(row, detail),
+        info: infoOf(row, detail),
+        data: callOutcome(detail).data,
+      };
+    case 'command.completed':
+      return { type, commandId, step, status: row.status ?? 'success' };
+    case 'command.failed':
+      return { type, commandId, step, error: errorOf(row, detail), info: infoOf(row, detail) };
+    case 'command.cancelled':
+      return { type, commandId, step, reason: text(meta.reason, 'cancelled') };
+    default:
+      return undefined;
+  }
+}
+
+/** Reference workers put it in the payload, ours in the column; a finished command must be recognised either way. */
+export function commandIdOf(row: Pick<EventRow, 'command_id' | 'meta' | 'result'>): string | undefined {
+  if (row.command_id !== null) return row.command_id;
+  const meta = isObject(row.meta) ? row.meta.command_id : undefined;
+  if (typeof meta === 'string') return meta;
+  const result = isObject(row.result) ? row.result : EMPTY;
+  for (const place of [result.context, result.data]) {
+    if (isObject(place) && typeof place.command_id === 'string') return place.command_id;
+  }
+  return undefined;
+}
+
+/** The tool's data sits at `result.context.data` of the call; older producers nest it less deeply. */
+function callOutcome(detail: JsonObject): { status: string; data: Json; error: string | null } {
+  const result = isObject(detail.result) ? detail.result : undefined;
+  const inner = result !== undefined && isObject(result.context) ? result.context : undefined;
+  const status = text(result?.status, text(inner?.status, 'success'));
+  const error = text(inner?.error, '') || null;
+  if (inner !== undefined) return { status, data: inner.data ?? null, error };
+  if (detail.data !== undefined) return { status, data: detail.data, error };
+  if (result !== undefined) return { status, data: result, error };
+  return { status, data: null, error };
+}
+
+function ended(
+  row: EventRow,
+  meta: JsonObject,
+  detail: JsonObject,
+  status: 'COMPLETED' | 'FAILED' | 'CANCELLED',
+): DomainEvent {
+  const failed = meta.failed_steps;
+  return {
+    type: 'playbook.ended',
+    status,
+    error: row.error ?? (text(meta.error, text(detail.error, '')) || null),
+    failedSteps: Array.isArray(failed) ? failed.filter((name) => typeof name === 'string') : [],
+    reason: text(meta.reason, ''),
+  };
+}
+
+const ALIASES: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  'playbook.started': 'playbook_started',
+  'playbook.initialized': 'playbook_started',
+  playbook_initialized: 'playbook_started',
+  step_enter: 'step.enter',
+  step_started: 'step.enter',
+  step_skipped: 'step.skipped',
+  step_failed: 'step.failed',
+  playbook_completed: 'playbook.completed',
+  'workflow.completed': 'playbook.completed',
+  playbook_failed: 'playbook.failed',
+  'workflow.failed': 'playbook.failed',
+  'playbook.cancelled': 'playbook_cancelled',
+  'execution.cancelled': 'playbook_cancelled',
+}) as Record<string, string>;
+
+const EMPTY: JsonObject = Object.freeze({});
+
+function blank(type: string, nodeId: string | null, nodeName: string | null, status: string): EncodedEvent {
+  return {
+    event_type: type,
+    node_id: nodeId,
+    node_name: nodeName,
+    node_type: null,
+    status,
+    command_id: null,
+    worker_id: null,
+    context: null,
+    result: null,
+    meta: null,
+    error: null,
+  };
+}
+
+function errorOf(row: EventRow, detail: JsonObject): string {
+  return row.error ?? text(detail.error, 'failed');
+}
+
+function infoOf(row: EventRow, detail: JsonObject): ErrorInfo {
+  const message = errorOf(row, detail);
+  const given = isObject(detail.error_info) ? detail.error_info : EMPTY;
+  return {
+    ...given,
+    kind: text(given.kind, 'unknown'),
+    retryable: given.retryable === true,
+    code: text(given.code, 'UNKNOWN'),
+    message: text(given.message, message),
+  };
+}
+
+const text = (value: Json | undefined, fallback: string): string => (typeof value === 'string' ? value : fallback);
+const count = (value: Json | undefined, fallback: number): number => (typeof value === 'number' ? value : fallback);
+const indexes = (value: Json | undefined): number[] =>
+  Array.isArray(value) ? value.filter((index) => typeof index === 'number') : [];
+/** Readonly records are JSON too; the type system cannot see it. */
+const plain = (value: object): JsonObject => value as unknown as JsonObject;

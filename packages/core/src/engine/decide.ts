@@ -1,0 +1,213 @@
+// The decider: one fact in, the events it leads to out. Pure and deterministic: time and ids are handed in, the state is
+// changed only by folding the events that are returned. What a fact may do is decided here and nowhere else.
+import type { Id } from '../ids/index.js';
+import type { Json, JsonObject } from '../json/types.js';
+import { scopeOf } from '../template/index.js';
+import { asForeign, commandIdOf, decode, isCommandEvent } from './codec.js';
+import type { CompiledPlaybook } from './compile.js';
+import { cancelOpen, end, start, stepFinished } from './drive.js';
+import type { EventRow } from './row.js';
+import { type CommandState, type ExecutionState, isTerminal } from './state.js';
+import { beginTurn, type Turn, type World } from './turn.js';
+
+/** Bumped when the same log would lead to other decisions; an execution keeps the revision it started with. */
+export const ENGINE_REV = 1;
+
+export type Fact =
+  | {
+      readonly type: 'start';
+      readonly path: string;
+      readonly catalogId: Id;
+      readonly payload: JsonObject;
+      readonly pool: string;
+      readonly parentExecutionId: Id | null;
+      readonly parentEventId: Id | null;
+      readonly trace: Json;
+    }
+  | { readonly type: 'event'; readonly row: ProducedEvent; readonly token?: number | undefined }
+  | { readonly type: 'claim'; readonly commandId: string; readonly workerId: string }
+  | {
+      readonly type: 'release';
+      readonly commandId: string;
+      readonly token: number;
+      readonly reason: string;
+      readonly delayMs: number;
+      /** False when the attempt was not used up (a worker that drains). */
+      readonly countAttempt: boolean;
+    }
+  | { readonly type: 'lease_expired'; readonly commandId: string; readonly token: number }
+  | { readonly type: 'cancel'; readonly reason: string }
+  | { readonly type: 'finalize'; readonly status: 'COMPLETED' | 'FAILED'; readonly error: string | null };
+
+/** An event somebody else made: a row without its place in the log. */
+export type ProducedEvent = Omit<EventRow, 'stream_version' | 'catalog_id' | 'execution_id' | 'event_id'> & {
+  readonly event_id: Id | null;
+};
+
+export type Refusal = 'already_terminal' | 'stale_claim' | 'not_open' | 'already_claimed' | 'not_started' | 'already_started';
+
+export interface Decision {
+  readonly rows: readonly EventRow[];
+  /** Undefined: accepted. */
+  readonly refused?: Refusal;
+  /** The command in question, for refusals a caller must explain. */
+  readonly command?: Readonly<CommandState>;
+}
+
+export function decide(compiled: CompiledPlaybook, state: ExecutionState, fact: Fact, world: World): Decision {
+  const turn = beginTurn(compiled, state, world);
+  turn.cause = state.lastEventId;
+  try {
+    return act(turn, fact);
+  } catch (error) {
+    // A template that raises while routing, or a defect of ours: this execution ends, its neighbours do not notice.
+    if (state.status !== 'RUNNING') throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    cancelOpen(turn, 'the playbook failed');
+    end(turn, 'FAILED', `Evaluation failed: ${message}`, 'evaluate_error');
+    return { rows: turn.rows };
+  }
+}
+
+function act(turn: Turn, fact: Fact): Decision {
+  const { state } = turn;
+  if (fact.type === 'start') {
+    if (state.status !== 'PENDING') return { rows: [], refused: 'already_started' };
+    turn.emit({
+      type: 'playbook_started',
+      path: fact.path,
+      catalogId: fact.catalogId,
+      workload: mergeWorkload(turn, fact.payload),
+      pool: fact.pool,
+      engineRev: ENGINE_REV,
+      parentExecutionId: fact.parentExecutionId,
+      parentEventId: fact.parentEventId,
+      trace: fact.trace,
+    });
+    turn.cause = state.lastEventId;
+    start(turn);
+    return { rows: turn.rows };
+  }
+  if (state.status === 'PENDING') return { rows: [], refused: 'not_started' };
+  switch (fact.type) {
+    case 'event':
+      return acceptEvent(turn, fact.row, fact.token);
+    case 'claim':
+      return claim(turn, fact.commandId, fact.workerId);
+    case 'release':
+    case 'lease_expired':
+      return requeue(turn, fact);
+    case 'cancel':
+      if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+      cancelOpen(turn, fact.reason);
+      end(turn, 'CANCELLED', fact.reason, 'cancelled');
+      return { rows: turn.rows };
+    case 'finalize':
+      if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+      cancelOpen(turn, 'the execution was finalized');
+      end(turn, fact.status, fact.error, 'finalized');
+      return { rows: turn.rows };
+  }
+}
+
+function acceptEvent(turn: Turn, produced: ProducedEvent, token: number | undefined): Decision {
+  const { state } = turn;
+  const row: EventRow = {
+    ...produced,
+    execution_id: state.executionId,
+    event_id: produced.event_id ?? turn.world.nextId(),
+    stream_version: state.version + 1,
+    catalog_id: state.catalogId,
+    command_id: produced.command_id ?? commandIdOf(produced) ?? null,
+  };
+  const event = decode(row);
+  if (event === undefined || !isCommandEvent(event)) {
+    turn.accept(event === undefined ? row : asForeign(row));
+    return { rows: turn.rows };
+  }
+  if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+  const command = state.commands[event.commandId];
+  if (command === undefined) return { rows: [], refused: 'not_open' };
+  if (event.type === 'command.claimed') return claim(turn, event.commandId, event.workerId);
+  const stale =
+    token !== undefined ? token !== command.token : isOtherWorker(command, produced.worker_id);
+  if (stale) return { rows: [], refused: 'stale_claim', command };
+  turn.accept(row);
+  if (event.type === 'command.completed' || event.type === 'command.failed') stepFinished(turn, command.step);
+  return { rows: turn.rows };
+}
+
+function isOtherWorker(command: CommandState, workerId: string | null): boolean {
+  return workerId !== null && command.workerId !== null && workerId !== command.workerId;
+}
+
+function claim(turn: Turn, commandId: string, workerId: string): Decision {
+  const { state } = turn;
+  if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+  const command = state.commands[commandId];
+  if (command === undefined) return { rows: [], refused: 'not_open' };
+  if (command.status !== 'PENDING') return { rows: [], refused: 'already_claimed', command };
+  turn.cause = command.eventId;
+  turn.emit({ type: 'command.claimed', commandId, step: command.step, workerId, token: command.token + 1 });
+  return { rows: turn.rows, command };
+}
+
+function requeue(turn: Turn, fact: Extract<Fact, { type: 'release' | 'lease_expired' }>): Decision {
+  const { state } = turn;
+  if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+  const command = state.commands[fact.commandId];
+  if (command === undefined) return { rows: [], refused: 'not_open' };
+  if (command.status === 'PENDING' || command.token !== fact.token) return { rows: [], refused: 'stale_claim', command };
+  const expired = fact.type === 'lease_expired';
+  const counted = expired || fact.countAttempt;
+  const reason = expired ? 'lease_expired' : fact.reason;
+  // A worker that vanished may have done the work. Only what is safe to do twice is done twice.
+  const unsafe = expired && !command.idempotent;
+  if (unsafe || (counted && command.attempt >= command.maxAttempts)) {
+    const message = unsafe
+      ? `worker ${command.workerId} was lost while it ran a command that is declared not idempotent`
+      : `gave up after ${command.attempt} attempts: ${reason}`;
+    const info = { kind: 'connection', retryable: false, code: expired ? 'WORKER_LOST' : 'RELEASED', message };
+    turn.emit({ type: 'command.failed', commandId: command.commandId, step: command.step, error: message, info });
+    stepFinished(turn, command.step);
+    return { rows: turn.rows };
+  }
+  turn.emit({
+    type: 'command.requeued',
+    commandId: command.commandId,
+    step: command.step,
+    attempt: command.attempt + (counted ? 1 : 0),
+    reason,
+    delayMs: expired ? 0 : fact.delayMs,
+    fromWorker: command.workerId,
+  });
+  return { rows: turn.rows, command };
+}
+
+/**
+ * Defaults, then the payload key by key. A default may be a template over the payload, the execution id and the environment;
+ * a payload value never is, because it comes from outside.
+ */
+function mergeWorkload(turn: Turn, payload: JsonObject): JsonObject {
+  const { compiled, state, world } = turn;
+  const defaults = compiled.playbook.workload;
+  const all: JsonObject = { ...defaults, ...payload };
+  const id = state.executionId;
+  const scope = scopeOf({
+    ...world.values,
+    ...all,
+    workload: all,
+    execution_id: id,
+    job: { uuid: id, id, execution_id: id },
+    __now__: world.now,
+  });
+  const merged: JsonObject = {};
+  for (const { key, value } of compiled.workload) {
+    if (Object.hasOwn(payload, key)) continue;
+    // A name that is not known yet belongs to a later render (for example `keychain`): the text stays as it is.
+    const known = !value.constant && [...value.roots].every((root) => scope.get(root) !== undefined);
+    merged[key] = known ? value.render(scope) : (defaults[key] ?? null);
+  }
+  return { ...merged, ...payload };
+}
+

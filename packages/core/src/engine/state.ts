@@ -1,0 +1,150 @@
+// What the engine remembers of one execution. It is a fold of the log (evolve.ts) and nothing else: plain JSON, so it can be
+// cached, snapshotted, compared and shown. It holds open commands only, never the history of finished ones.
+import type { Id } from '../ids/index.js';
+import type { Json, JsonObject } from '../json/types.js';
+import type { ErrorInfo } from './events.js';
+
+export type ExecutionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED';
+
+export interface ExecutionState {
+  executionId: Id;
+  catalogId: Id;
+  path: string;
+  /** Number of events folded in. */
+  version: number;
+  lastEventId: Id | null;
+  status: ExecutionStatus;
+  engineRev: number;
+  pool: string;
+  parentExecutionId: Id | null;
+  parentEventId: Id | null;
+  trace: Json;
+  workload: JsonObject;
+  ctx: JsonObject;
+  /** Only steps that were touched. */
+  steps: Record<string, StepState>;
+  /** Steps that hold a token and wait for their other branches: the arguments the tokens carry. */
+  waiting: Record<string, JsonObject>;
+  /** Open commands. */
+  commands: Record<string, CommandState>;
+  /** The first failure that no arc handled: nothing new is dispatched from then on. */
+  failure: Failure | null;
+  failedSteps: string[];
+  /** The step that finished last with a value. */
+  lastStep: string | null;
+  error: string | null;
+  startedAt: string | null;
+  endedAt: string | null;
+}
+
+export type StepPhase = 'idle' | 'active' | 'done' | 'failed' | 'skipped' | 'guarded';
+
+export interface StepState {
+  run: number;
+  phase: StepPhase;
+  /** Dispatched or skipped in its current epoch. */
+  decided: boolean;
+  taken: readonly number[];
+  dead: readonly number[];
+  args: JsonObject;
+  vars: JsonObject;
+  toolKind: string | null;
+  attempt: number;
+  hasData: boolean;
+  data: Json;
+  error: string | null;
+  info: ErrorInfo | null;
+  failedEventId: Id | null;
+  enteredAt: string | null;
+  finishedAt: string | null;
+}
+
+export interface CommandState {
+  readonly commandId: string;
+  /** The `command.issued` event. */
+  readonly eventId: Id;
+  readonly step: string;
+  readonly run: number;
+  readonly toolKind: string;
+  readonly pool: string;
+  readonly maxAttempts: number;
+  readonly idempotent: boolean;
+  status: 'PENDING' | 'CLAIMED' | 'RUNNING';
+  attempt: number;
+  token: number;
+  workerId: string | null;
+  /** The call's outcome, reported before the command itself is closed. */
+  call: CallOutcome | null;
+  issuedAt: string;
+}
+
+export interface CallOutcome {
+  readonly ok: boolean;
+  readonly data: Json;
+  readonly error: string | null;
+  readonly info: ErrorInfo | null;
+}
+
+export interface Failure {
+  readonly step: string;
+  readonly error: string;
+  readonly info: ErrorInfo | null;
+  readonly eventId: Id | null;
+}
+
+export function initialState(executionId: Id): ExecutionState {
+  return {
+    executionId,
+    catalogId: '0' as Id,
+    path: '',
+    version: 0,
+    lastEventId: null,
+    status: 'PENDING',
+    engineRev: 0,
+    pool: 'shared',
+    parentExecutionId: null,
+    parentEventId: null,
+    trace: null,
+    workload: {},
+    ctx: dictionary(),
+    steps: dictionary(),
+    waiting: dictionary(),
+    commands: dictionary(),
+    failure: null,
+    failedSteps: [],
+    lastStep: null,
+    error: null,
+    startedAt: null,
+    endedAt: null,
+  };
+}
+
+/** Keyed by names an author chose: without a prototype, so a step called `constructor` is just a step. */
+export function dictionary<T>(): Record<string, T> {
+  return Object.create(null) as Record<string, T>;
+}
+
+export function newStep(): StepState {
+  return {
+    run: 0,
+    phase: 'idle',
+    decided: false,
+    taken: [],
+    dead: [],
+    args: {},
+    vars: {},
+    toolKind: null,
+    attempt: 0,
+    hasData: false,
+    data: null,
+    error: null,
+    info: null,
+    failedEventId: null,
+    enteredAt: null,
+    finishedAt: null,
+  };
+}
+
+export function isTerminal(state: ExecutionState): boolean {
+  return state.status === 'COMPLETED' || state.status === 'FAILED' || state.status === 'CANCELLED';
+}

@@ -1,0 +1,56 @@
+// Filters on maps, and those that work on several kinds of values.
+import { isMap, isNothing } from '../kinds.js';
+import { spend } from '../limits.js';
+import { countCharacters } from '../python-text.js';
+import type { Run } from '../scope.js';
+import { item, iterate, truthy } from '../values.js';
+import { plain } from '../views.js';
+import { type FilterTable, filter, itemsOf, textOf } from './filter.js';
+import { sorter } from './sorting.js';
+
+const keepsViews = { keepsViews: true } as const;
+
+const length = filter('', (value, _, run) => {
+  if (typeof value === 'string') return countCharacters(value);
+  return iterate(value, run).length;
+});
+
+/** Replaces what is missing: undefined and null alike; with `true` also whatever is falsy. */
+const orElse = filter(
+  'default_value|value? boolean?',
+  (value, [fallback, boolean], run) =>
+    isNothing(value) || (truthy(boolean, run) && !truthy(value, run)) ? (fallback ?? '') : value,
+  keepsViews,
+);
+
+export const mapFilters: FilterTable = {
+  length,
+  count: length,
+  len: length,
+  default: orElse,
+  d: orElse,
+  safe: filter('', (value) => value, keepsViews),
+  get: filter('key default?', (value, [key, fallback], run) => item(value, key, run) ?? fallback, keepsViews),
+  attr: filter('name', (value, [name], run) => item(value, name, run), keepsViews),
+  keys: filter('', (value, _, run) => entriesOf(value, run).map(([key]) => key)),
+  values: filter('', (value, _, run) => entriesOf(value, run).map(([, part]) => part)),
+  items: filter('', (value, _, run) => entriesOf(value, run)),
+  dictsort: filter('case_sensitive? by? reverse?', (value, [caseSensitive, by, reverse], run) => {
+    const position = isNothing(by) || textOf(by, run) === 'key' ? 0 : 1;
+    return sorter(position, truthy(caseSensitive, run), truthy(reverse, run), run)(entriesOf(value, run));
+  }),
+};
+
+/** Key and value pairs; a list counts as its own pairs only when it already is one. */
+export function entriesOf(value: unknown, run: Run): [unknown, unknown][] {
+  const data = plain(value);
+  if (isMap(data)) {
+    const entries = Object.entries(data);
+    spend(run, 1 + entries.length);
+    return entries;
+  }
+  return itemsOf(data, run).map((pair) => {
+    const [key, part] = iterate(pair, run);
+    return [key, part];
+  });
+}

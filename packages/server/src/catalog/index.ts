@@ -1,0 +1,3 @@
+export { type Catalog, catalogIdOf, createCatalog, versionOf } from './catalog.js';
+export { catalogRoutes } from './routes.js';
+export type { CatalogRow } from './store.js';

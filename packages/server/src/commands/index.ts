@@ -1,0 +1,7 @@
+export { createLeaseDesk, type LeaseDesk } from './lease.js';
+export { type CommandQueue, createCommandQueue } from './queue.js';
+export { readyFromOffer } from './ready.js';
+export { createReporter, type Reporter } from './report.js';
+export { commandRoutes } from './routes.js';
+export { commandStatuses, renewLeases, renewLeasesOfWorker } from './store.js';
+export { refill, requeueExpired } from './sweeper.js';

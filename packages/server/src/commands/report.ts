@@ -1,0 +1,102 @@
+// What workers say about the commands they hold. Each report is judged on its own; a report that comes twice under the same claim is
+// answered like the first time, one from a lost claim is refused.
+import type { CommandReport, ReportResult } from '@noetl/client';
+import { type Id, type JsonObject, parseId, type ProducedEvent, type Refusal } from '@noetl/core';
+import type { Pools } from '../db/index.js';
+import { ApiProblem } from '../errors.js';
+import type { Log, Outcome } from '../log/index.js';
+import { commandStatuses } from './store.js';
+
+const REPORTABLE = new Set(['command.started', 'call.done', 'call.error', 'command.completed', 'command.failed', 'command.cancelled']);
+
+export interface Reporter {
+  report(workerId: string, reports: readonly CommandReport[]): Promise<ReportResult[]>;
+}
+
+export function createReporter({ log, pools }: { log: Log; pools: Pools }): Reporter {
+  async function one(workerId: string, report: CommandReport): Promise<ReportResult> {
+    const { command_id } = report;
+    try {
+      const id = executionOf(report);
+      const rows = report.events.map((event) => producedEvent(workerId, report, event));
+      const outcomes = await log.append(
+        id,
+        rows.map((row) => ({ type: 'event', row, token: report.claim_token })),
+      );
+      const refused = outcomes.find((outcome) => outcome.refused !== undefined)?.refused;
+      if (refused === undefined) return { command_id, status: 'ok' };
+      return explainRefusal(id, report, refused, outcomes);
+    } catch (error) {
+      if (!(error instanceof ApiProblem) && !isRowRefusal(error)) throw error;
+      return { command_id, status: 'rejected', error: (error as Error).message };
+    }
+  }
+
+  /** The command is not open any more: was it this claim that closed it? */
+  async function explainRefusal(
+    id: Id,
+    report: CommandReport,
+    refused: Refusal,
+    outcomes: readonly Outcome[],
+  ): Promise<ReportResult> {
+    const { command_id, claim_token } = report;
+    // [started, done, completed, and then one more] cannot happen: a report closes its command with its last event.
+    if (refused === 'stale_claim') return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
+    if (refused === 'not_started') return { command_id, status: 'unknown_command', error: `there is no execution ${id}` };
+    if (outcomes.length === 0) return { command_id, status: 'ok' };
+    const found = (await commandStatuses(pools.forExecution(id).pool, [command_id])).get(command_id);
+    if (found === undefined) return { command_id, status: 'unknown_command', error: `there is no command ${command_id}` };
+    if (found.token !== claim_token) return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
+    if (found.status === 'CANCELLED') return { command_id, status: 'already_terminal', error: 'the command was cancelled' };
+    return { command_id, status: 'duplicate' };
+  }
+
+  return { report: (workerId, reports) => Promise.all(reports.map((report) => one(workerId, report))) };
+}
+
+function producedEvent(workerId: string, report: CommandReport, event: CommandReport['events'][number]): ProducedEvent {
+  if (!REPORTABLE.has(event.event_type)) {
+    throw new ApiProblem('invalid', `'${event.event_type}' is not an event that a worker reports`);
+  }
+  const step = report.command_id.slice(report.execution_id.length + 1, report.command_id.lastIndexOf(':'));
+  const failed = event.event_type === 'call.error' || event.event_type === 'command.failed';
+  const error = event.context.error;
+  const meta: JsonObject = {
+    ...event.meta,
+    command_id: report.command_id,
+    worker_id: workerId,
+    claim_token: report.claim_token,
+  };
+  return {
+    event_id: null,
+    parent_event_id: null,
+    parent_execution_id: null,
+    event_type: event.event_type,
+    node_id: step,
+    node_name: step,
+    node_type: null,
+    status: event.status,
+    command_id: report.command_id,
+    worker_id: workerId,
+    duration: typeof meta.duration_ms === 'number' ? meta.duration_ms / 1000 : null,
+    context: null,
+    result: { status: event.status, context: event.context },
+    meta,
+    error: failed && typeof error === 'string' ? error : null,
+    created_at: event.created_at,
+  };
+}
+
+function executionOf(report: CommandReport): Id {
+  const id = parseId(report.execution_id);
+  if (id === undefined || !report.command_id.startsWith(`${id}:`)) {
+    throw new ApiProblem('invalid', `command '${report.command_id}' does not belong to execution '${report.execution_id}'`);
+  }
+  return id;
+}
+
+/** The database refused the row itself (a value it cannot hold); the worker should report a failure instead. */
+function isRowRefusal(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  return typeof code === 'string' && /^(22|23|54)/.test(code);
+}

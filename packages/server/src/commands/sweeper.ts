@@ -1,0 +1,39 @@
+// Keeps commands moving when processes do not: re-issues what a lost worker held, and refills the queue from the table with commands
+// that other servers issued or whose delay is over. Losing a wake-up therefore costs a second, never a command.
+import type { Logger } from 'pino';
+import type { Pools } from '../db/index.js';
+import type { Log } from '../log/index.js';
+import type { CommandQueue } from './queue.js';
+import { readyCommands, takeExpiredLeases } from './store.js';
+
+const BATCH = 500;
+
+export async function requeueExpired(pools: Pools, log: Log, logger: Logger): Promise<number> {
+  let count = 0;
+  for (const shard of pools.shards) {
+    const expired = await takeExpiredLeases(shard.pool, BATCH);
+    const results = await Promise.allSettled(
+      expired.map((lease) =>
+        log.append(lease.execution_id, [{ type: 'lease_expired', commandId: lease.command_id, token: lease.claim_token }]),
+      ),
+    );
+    for (const [index, result] of results.entries()) {
+      const lease = expired[index];
+      if (lease === undefined) continue;
+      if (result.status === 'fulfilled') {
+        count++;
+        logger.warn({ execution_id: lease.execution_id, command_id: lease.command_id }, 'lease expired, command re-issued');
+      } else {
+        logger.error({ execution_id: lease.execution_id, command_id: lease.command_id, err: result.reason }, 'could not re-issue');
+      }
+    }
+  }
+  return count;
+}
+
+export async function refill(pools: Pools, queue: CommandQueue): Promise<void> {
+  const wanted = [...queue.wantedPools()];
+  if (wanted.length === 0) return;
+  const found = await Promise.all(pools.shards.map((shard) => readyCommands(shard.pool, wanted, BATCH)));
+  for (const command of found.flat()) queue.put(command);
+}

@@ -1,0 +1,36 @@
+// Monthly partitions of `noetl.event`, cut where execution ids cross a month. They are made ahead of time, because a missing
+// one would refuse appends; retention later drops whole partitions.
+import { idFromTimestampMs } from '@noetl/core';
+import type pg from 'pg';
+
+const MONTHS_AHEAD = 3;
+
+/** Makes the partitions from `from`'s month to some months after `now`. Safe to call at any time, from several servers. */
+export async function ensurePartitions(pool: pg.Pool, now: Date, from: Date = now): Promise<string[]> {
+  const existing = await pool.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'noetl.event'::regclass`,
+  );
+  const have = new Set(existing.rows.map((row) => row.name));
+  const made: string[] = [];
+  const last = monthStart(now, MONTHS_AHEAD);
+  // One month back as well: an execution started just before midnight of the first is still running after it.
+  for (let month = monthStart(from, -1); month <= last; month = monthStart(month, 1)) {
+    const name = partitionName(month);
+    if (have.has(name)) continue;
+    const lower = idFromTimestampMs(month.getTime());
+    const upper = idFromTimestampMs(monthStart(month, 1).getTime());
+    await pool.query(
+      `CREATE TABLE IF NOT EXISTS noetl.${name} PARTITION OF noetl.event FOR VALUES FROM (${lower}) TO (${upper})`,
+    );
+    made.push(name);
+  }
+  return made;
+}
+
+export function partitionName(month: Date): string {
+  return `event_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`;
+}
+
+function monthStart(date: Date, offset: number): Date {
+  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1));
+}

@@ -1,0 +1,104 @@
+// Where data lives. Per-execution tables are found through `forExecution`, everything else through `cluster`; with one database
+// both are the same pool, and no caller can tell the difference. Nothing ever spans two shards in one transaction.
+import { type Id, parseJson, shardFor } from '@noetl/core';
+import pg from 'pg';
+
+export interface Pools {
+  forExecution(id: Id): Shard;
+  readonly cluster: pg.Pool;
+  readonly shards: readonly Shard[];
+  close(): Promise<void>;
+}
+
+export interface Shard {
+  readonly index: number;
+  readonly name: string;
+  readonly pool: pg.Pool;
+}
+
+export interface PoolsConfig {
+  /** One connection string per shard, at least one. */
+  readonly shards: readonly string[];
+  /** Catalog, credentials and the like; the first shard when absent. */
+  readonly cluster?: string;
+  readonly maxConnections: number;
+  readonly acquireTimeoutMs: number;
+  onIdleError(error: Error): void;
+}
+
+const JSON_OID = 114;
+const JSONB_OID = 3802;
+const FLOAT8_OID = 701;
+const TIMESTAMPTZ_OID = 1184;
+
+/** jsonb without loss, instants as ISO text in UTC with all their digits, ids as strings (the default of `pg` for int8). */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === JSON_OID || oid === JSONB_OID) return parseJson;
+    if (oid === FLOAT8_OID) return Number;
+    if (oid === TIMESTAMPTZ_OID) return isoFromPostgres;
+    return pg.types.getTypeParser(oid, format);
+  }) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+/** `2026-11-16 00:30:41.123456+00` to `2026-11-16T00:30:41.123456Z`. Sessions run in UTC. */
+export function isoFromPostgres(text: string): string {
+  return text.replace(' ', 'T').replace(/[+-]00(:00)?$/, 'Z');
+}
+
+export function openPools(config: PoolsConfig): Pools {
+  const open = (connectionString: string): pg.Pool => {
+    const pool = new pg.Pool({
+      connectionString,
+      max: config.maxConnections,
+      connectionTimeoutMillis: config.acquireTimeoutMs,
+      idleTimeoutMillis: 60_000,
+      application_name: 'noetl-server',
+      // Our statements take whole batches as one parameter: a generic plan is right for every batch size, and planning each
+      // time would cost more than running.
+      options: '-c timezone=UTC -c plan_cache_mode=force_generic_plan',
+      types,
+    });
+    pool.on('error', config.onIdleError);
+    return pool;
+  };
+  const shards = config.shards.map((url, index) => ({ index, name: `shard-${index}`, pool: open(url) }));
+  const [first] = shards;
+  if (first === undefined) throw new Error('no database configured');
+  const cluster = config.cluster === undefined ? first.pool : open(config.cluster);
+  return {
+    cluster,
+    shards,
+    forExecution: (id) => shards[shardFor(id, shards.length)] ?? first,
+    async close() {
+      const pools = new Set([...shards.map((shard) => shard.pool), cluster]);
+      await Promise.all([...pools].map((pool) => pool.end()));
+    },
+  };
+}
+
+/**
+ * `NOETL_SHARDS` entries: `host=…;port=…;user=…;password=…;database=…`. A typo must stop the start: falling back to one pool
+ * would write executions where nobody looks for them.
+ */
+export function shardUrl(dsn: string, variable: string): string {
+  const fields = new Map<string, string>();
+  for (const part of dsn.split(';')) {
+    const at = part.indexOf('=');
+    const key = part.slice(0, at).trim();
+    if (at < 0 || !['host', 'port', 'user', 'password', 'database', 'dbname'].includes(key)) {
+      throw new Error(`${variable}: '${at < 0 ? part : key}' is not one of host, port, user, password, database`);
+    }
+    fields.set(key === 'dbname' ? 'database' : key, part.slice(at + 1).trim());
+  }
+  const host = fields.get('host');
+  const user = fields.get('user');
+  if (!host || !user) throw new Error(`${variable}: every shard needs host and user`);
+  const url = new URL('postgres://localhost');
+  url.hostname = host;
+  url.port = fields.get('port') ?? '5432';
+  url.username = encodeURIComponent(user);
+  url.password = encodeURIComponent(fields.get('password') ?? '');
+  url.pathname = `/${encodeURIComponent(fields.get('database') ?? 'noetl')}`;
+  return url.toString();
+}

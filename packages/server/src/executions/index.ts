@@ -1,0 +1,4 @@
+export type { LiveWorker } from './explain.js';
+export { executionRoutes } from './routes.js';
+export { createStarter, type Starter } from './start.js';
+export { executionById } from './store.js';

@@ -1,0 +1,97 @@
+// The HTTP shell: lossless JSON in and out, one error shape, request ids, limits, and the OpenAPI document. Routes bring their own folders.
+import { randomUUID } from 'node:crypto';
+import swagger from '@fastify/swagger';
+import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
+import { parseJson, stringifyJson } from '@noetl/core';
+import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, type RawServerDefault } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import { ApiProblem, sendProblem, toProblem } from '../errors.js';
+import { guardAccess, type Access } from './access.js';
+
+export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
+
+export interface AppOptions {
+  readonly log: Logger;
+  readonly version: string;
+  readonly access: Access;
+  isTransient(error: unknown): boolean;
+  observe(method: string, route: string, code: number, seconds: number): void;
+}
+
+const BODY_LIMIT = 2 * 1024 * 1024;
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+export async function createApp(options: AppOptions): Promise<App> {
+  const app = fastify({
+    loggerInstance: options.log as FastifyBaseLogger,
+    disableRequestLogging: true,
+    bodyLimit: BODY_LIMIT,
+    genReqId: (request) => {
+      const given = request.headers['x-request-id'];
+      return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+    },
+    requestTimeout: 0,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 512 },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'NoETL', description: 'Event-sourced workflow control plane', version: options.version },
+    },
+  });
+  acceptJson(app);
+  app.setValidatorCompiler(TypeBoxValidatorCompiler);
+  app.setSerializerCompiler(() => stringifyJson);
+  app.setReplySerializer((payload) => stringifyJson(payload));
+  guardAccess(app, options.access);
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'unmatched';
+    options.observe(request.method, route, reply.statusCode, reply.elapsedTime / 1000);
+  });
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const problem = validationProblem(error) ?? toProblem(error, options.isTransient);
+    if (problem.status >= 500) request.log.error({ err: error, req_id: request.id, url: request.url.split('?')[0] }, 'request failed');
+    return sendProblem(request, reply, problem);
+  });
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, notFound(app, request.method, request.url)));
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  return app;
+}
+
+/** Numbers beyond 2^53 survive; a missing body is undefined and each route says whether it can do without. */
+function acceptJson(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    if (body === '') return done(null, undefined);
+    try {
+      done(null, parseJson(body as string));
+    } catch (error) {
+      done(error as Error, undefined);
+    }
+  });
+}
+
+function validationProblem(error: FastifyError): ApiProblem | undefined {
+  const [first] = error.validation ?? [];
+  if (first === undefined) return undefined;
+  const field = first.instancePath.replace(/^\//, '').replaceAll('/', '.');
+  const where = error.validationContext === 'body' ? 'body' : (error.validationContext ?? 'request');
+  const message = `${field === '' ? `The ${where}` : `${where === 'body' ? 'field' : where} '${field}'`} ${first.message ?? 'is not valid'}`;
+  return new ApiProblem(where === 'body' ? 'invalid' : 'malformed', message);
+}
+
+/** A path that exists under another method is 405, with the methods it takes. */
+function notFound(app: App, method: string, url: string): ApiProblem {
+  const path = url.split('?')[0] ?? '/';
+  const allowed = METHODS.filter((other) => other !== method && app.findRoute({ method: other, url: path }) !== null);
+  if (allowed.length === 0) return new ApiProblem('not_found', `There is no ${method} ${path.slice(0, 200)}`);
+  return new ApiProblem('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}, not ${method}`, {}, { allow: allowed.join(', ') });
+}

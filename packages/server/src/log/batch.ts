@@ -1,0 +1,325 @@
+// One transaction of the log: bring each execution's state to its head, let the engine decide on the waiting facts, offer new
+// commands to waiting workers, write the lot in one statement.
+//
+// What must stay true:
+//   - a state that a failed or stale batch has touched is thrown away, never repaired;
+//   - a refusal is given only by a state that is at the head, for the log may have moved on at another server;
+//   - an execution that cannot be decided costs its neighbours nothing.
+import {
+  type CompiledPlaybook,
+  type Decision,
+  decide,
+  type EventRow,
+  type ExecutionState,
+  evolve,
+  type Fact,
+  type Id,
+  initialState,
+  type World,
+} from '@noetl/core';
+import type { Shard } from '../db/index.js';
+import type { StateCache } from './cache.js';
+import { type CommandInsert, commandChanges, executionChange } from './project.js';
+import { append, eventKey, headVersions, readEvents, readEventsOfMany, storedEvents } from './store.js';
+
+export interface Job {
+  readonly id: Id;
+  readonly facts: readonly Fact[];
+  readonly since: number;
+  attempts: number;
+  resolve(outcomes: Outcome[]): void;
+  reject(error: unknown): void;
+}
+
+export interface Outcome extends Decision {
+  /** Stored before under the same event id: nothing was written now. */
+  readonly duplicate?: boolean;
+}
+
+/** A command that this batch has just issued. */
+export interface Offer {
+  readonly insert: CommandInsert;
+  readonly row: EventRow;
+}
+
+/** A waiting worker that takes an offer. It learns of it after the commit, or not at all. */
+export interface Taker {
+  readonly workerId: string;
+  delivered(token: number): void;
+  /** The batch failed or was stale: the worker is still waiting. */
+  withdrawn(): void;
+}
+
+export interface Committed {
+  readonly rows: readonly EventRow[];
+  readonly state: Readonly<ExecutionState>;
+  /** Issued, and not taken by a waiting worker. */
+  readonly open: readonly Offer[];
+}
+
+export interface BatchOptions {
+  readonly shard: Shard;
+  readonly cache: StateCache;
+  readonly leaseMs: number;
+  world(): World;
+  playbook(catalogId: Id): Promise<CompiledPlaybook>;
+  /** Called inside the batch, before it is written. */
+  offer(offer: Offer): Taker | undefined;
+  committed(committed: Committed): void;
+  observe(stats: BatchStats): void;
+}
+
+export interface BatchStats {
+  readonly executions: number;
+  readonly events: number;
+  readonly stale: number;
+  readonly seconds: number;
+}
+
+/** One execution's share of a batch. */
+interface Work {
+  readonly id: Id;
+  readonly jobs: readonly Job[];
+  readonly state: ExecutionState;
+  readonly fromCache: boolean;
+  readonly expected: number;
+  readonly rows: EventRow[];
+  readonly outcomes: Outcome[][];
+  readonly takers: { readonly taker: Taker; readonly token: number }[];
+  readonly open: Offer[];
+}
+
+const PAGE = 5_000;
+
+/** Runs one batch and answers its jobs; returns those whose executions had moved on in the meantime. */
+export async function commitBatch(options: BatchOptions, jobs: readonly Job[]): Promise<Job[]> {
+  const started = performance.now();
+  const loaded = await loadStates(options, jobs);
+  const stored = await findStored(options, loaded);
+  const ready = await withPlaybooks(options, loaded);
+  const works: Work[] = [];
+  try {
+    const world = options.world();
+    for (const { work, compiled } of ready) {
+      works.push(work);
+      if (!tryDecide(options, work, compiled, world, stored)) works.pop();
+    }
+    const stale = await writeAll(options, works);
+    for (const work of works) {
+      if (stale.has(work.id)) withdraw(options, work);
+      else answer(options, work);
+    }
+    const written = works.filter((work) => work.rows.length > 0 && !stale.has(work.id));
+    options.observe({
+      executions: written.length,
+      events: written.reduce((sum, work) => sum + work.rows.length, 0),
+      stale: stale.size,
+      seconds: (performance.now() - started) / 1000,
+    });
+    return works.filter((work) => stale.has(work.id)).flatMap((work) => work.jobs);
+  } catch (error) {
+    for (const work of works) withdraw(options, work);
+    throw error;
+  }
+}
+
+async function loadStates(options: BatchOptions, jobs: readonly Job[]): Promise<Work[]> {
+  const grouped = new Map<Id, Job[]>();
+  for (const job of jobs) {
+    const list = grouped.get(job.id);
+    if (list === undefined) grouped.set(job.id, [job]);
+    else list.push(job);
+  }
+  const works: Work[] = [];
+  const cold: ExecutionState[] = [];
+  for (const [id, list] of grouped) {
+    const cached = options.cache.get(id);
+    const state = cached ?? initialState(id);
+    // A start is the first event of its log: there is nothing to read, unless an earlier try says so.
+    const fresh = list[0]?.facts[0]?.type === 'start' && list[0].attempts === 0;
+    if (cached === undefined && !fresh) cold.push(state);
+    works.push({
+      id,
+      jobs: list,
+      state,
+      fromCache: cached !== undefined || fresh,
+      expected: 0,
+      rows: [],
+      outcomes: [],
+      takers: [],
+      open: [],
+    });
+  }
+  await foldMany(options.shard, cold);
+  return works.map((work) => ({ ...work, expected: work.state.version }));
+}
+
+async function foldMany(shard: Shard, states: readonly ExecutionState[]): Promise<void> {
+  if (states.length === 0) return;
+  const byId = new Map(states.map((state) => [state.executionId, state]));
+  const rows = await readEventsOfMany(shard.pool, [...byId.keys()], PAGE);
+  for (const row of rows) {
+    const state = byId.get(row.execution_id);
+    if (state !== undefined) evolve(state, row);
+  }
+  if (rows.length === PAGE) for (const state of states) await foldInto(shard, state);
+}
+
+/** Brings a state to the head of its log. */
+export async function foldInto(shard: Shard, state: ExecutionState): Promise<void> {
+  for (;;) {
+    const rows = await readEvents(shard.pool, state.executionId, state.version, PAGE);
+    for (const row of rows) evolve(state, row);
+    if (rows.length < PAGE) return;
+  }
+}
+
+/** Which of the producers' event ids are in the log already. Our own workers send none, so this costs them nothing. */
+async function findStored(options: BatchOptions, works: readonly Work[]): Promise<Set<string>> {
+  const ids: { execution: Id; event: Id }[] = [];
+  for (const work of works) {
+    for (const fact of work.jobs.flatMap((job) => job.facts)) {
+      if (fact.type === 'event' && fact.row.event_id !== null) ids.push({ execution: work.id, event: fact.row.event_id });
+    }
+  }
+  return ids.length === 0 ? new Set() : storedEvents(options.shard.pool, ids);
+}
+
+interface Ready {
+  readonly work: Work;
+  /** Undefined: the execution does not exist. */
+  readonly compiled: CompiledPlaybook | undefined;
+}
+
+async function withPlaybooks(options: BatchOptions, works: readonly Work[]): Promise<Ready[]> {
+  const ready = await Promise.all(
+    works.map(async (work): Promise<Ready | undefined> => {
+      const first = work.jobs[0]?.facts[0];
+      const catalogId = work.state.version > 0 ? work.state.catalogId : first?.type === 'start' ? first.catalogId : undefined;
+      try {
+        return { work, compiled: catalogId === undefined ? undefined : await options.playbook(catalogId) };
+      } catch (error) {
+        refuse(options, work, error);
+        return undefined;
+      }
+    }),
+  );
+  return ready.filter((item) => item !== undefined);
+}
+
+function tryDecide(
+  options: BatchOptions,
+  work: Work,
+  compiled: CompiledPlaybook | undefined,
+  world: World,
+  stored: Set<string>,
+): boolean {
+  try {
+    for (const job of work.jobs) work.outcomes.push(decideJob(options, work, job, compiled, world, stored));
+    return true;
+  } catch (error) {
+    for (const { taker } of work.takers) taker.withdrawn();
+    refuse(options, work, error);
+    return false;
+  }
+}
+
+function decideJob(
+  options: BatchOptions,
+  work: Work,
+  job: Job,
+  compiled: CompiledPlaybook | undefined,
+  world: World,
+  stored: Set<string>,
+): Outcome[] {
+  const outcomes: Outcome[] = [];
+  for (const fact of job.facts) {
+    if (compiled === undefined) {
+      outcomes.push({ rows: [], refused: 'not_started' });
+      continue;
+    }
+    const given = fact.type === 'event' ? fact.row.event_id : null;
+    if (given !== null) {
+      const key = eventKey(work.id, given);
+      if (stored.has(key)) {
+        outcomes.push({ rows: [], duplicate: true });
+        continue;
+      }
+      stored.add(key); // twice in one batch is once
+    }
+    const decision = decide(compiled, work.state, fact, world);
+    for (const row of decision.rows) work.rows.push(row);
+    outcomes.push(decision);
+    offerIssued(options, work, compiled, world, decision.rows);
+  }
+  return outcomes;
+}
+
+/** Commands that were just issued go to workers that are waiting, claimed in this same transaction. */
+function offerIssued(
+  options: BatchOptions,
+  work: Work,
+  compiled: CompiledPlaybook,
+  world: World,
+  rows: readonly EventRow[],
+): void {
+  for (const row of rows) {
+    if (row.event_type !== 'command.issued') continue;
+    const insert = commandChanges([row]).inserts[0];
+    if (insert === undefined || work.state.commands[insert.command_id] === undefined) continue;
+    const offer: Offer = { insert, row };
+    const taker = options.offer(offer);
+    if (taker === undefined) {
+      work.open.push(offer);
+      continue;
+    }
+    const claim = decide(compiled, work.state, { type: 'claim', commandId: insert.command_id, workerId: taker.workerId }, world);
+    for (const claimed of claim.rows) work.rows.push(claimed);
+    work.takers.push({ taker, token: work.state.commands[insert.command_id]?.token ?? 0 });
+  }
+}
+
+/** The executions that were not at the version their decisions were made on. */
+async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<Set<Id>> {
+  const writing = works.filter((work) => work.rows.length > 0);
+  const stale = new Set<Id>();
+  if (writing.length > 0) {
+    const commands = commandChanges(writing.flatMap((work) => work.rows));
+    const written = await append(options.shard.pool, {
+      executions: writing.map((work) => executionChange(work.state, work.expected, work.rows)),
+      events: writing.flatMap((work) => work.rows),
+      ...commands,
+      leaseMs: options.leaseMs,
+    });
+    for (const work of writing) if (!written.has(work.id)) stale.add(work.id);
+  }
+  const doubtful = works.filter(
+    (work) => work.rows.length === 0 && work.fromCache && work.outcomes.flat().some((outcome) => outcome.refused !== undefined),
+  );
+  if (doubtful.length > 0) {
+    const heads = await headVersions(options.shard.pool, doubtful.map((work) => work.id));
+    for (const work of doubtful) if ((heads.get(work.id) ?? 0) !== work.expected) stale.add(work.id);
+  }
+  return stale;
+}
+
+function answer(options: BatchOptions, work: Work): void {
+  if (work.rows.length > 0) {
+    options.cache.put(work.state, work.rows.length);
+    options.committed({ rows: work.rows, state: work.state, open: work.open });
+  }
+  for (const { taker, token } of work.takers) taker.delivered(token);
+  work.jobs.forEach((job, index) => {
+    job.resolve(work.outcomes[index] ?? []);
+  });
+}
+
+function withdraw(options: BatchOptions, work: Work): void {
+  options.cache.drop(work.id);
+  for (const { taker } of work.takers) taker.withdrawn();
+}
+
+function refuse(options: BatchOptions, work: Work, error: unknown): void {
+  options.cache.drop(work.id);
+  for (const job of work.jobs) job.reject(error);
+}

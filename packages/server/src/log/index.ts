@@ -1,0 +1,72 @@
+// The log of executions: the only way to write an event, and the way to read a state back.
+import { type CompiledPlaybook, type ExecutionState, type Fact, type Id, initialState, type World } from '@noetl/core';
+import type { Pools } from '../db/index.js';
+import { createAppender } from './appender.js';
+import { type BatchStats, type Committed, foldInto, type Offer, type Outcome, type Taker } from './batch.js';
+import { createStateCache } from './cache.js';
+import { createFeed, type Feed } from './feed.js';
+
+export { OverloadedError } from './appender.js';
+export type { BatchStats, Committed, Offer, Outcome, Taker } from './batch.js';
+export type { Feed } from './feed.js';
+export { type IncomingEvent, normaliseEvent, statusFromName, withZone } from './normalise.js';
+export { eventRoutes } from './routes.js';
+export { eventVersion, readEvents } from './store.js';
+
+export interface Log {
+  /** Resolves once the facts and all they lead to are on disk. */
+  append(id: Id, facts: readonly Fact[]): Promise<Outcome[]>;
+  /** The committed state, folded from the log; undefined when there is no such execution. */
+  state(id: Id): Promise<ExecutionState | undefined>;
+  readonly feed: Feed;
+  idle(): Promise<void>;
+}
+
+export interface LogOptions {
+  readonly pools: Pools;
+  readonly leaseMs: number;
+  world(): World;
+  playbook(catalogId: Id): Promise<CompiledPlaybook>;
+  offer(offer: Offer): Taker | undefined;
+  committed(committed: Committed): void;
+  observe(stats: BatchStats): void;
+}
+
+const CACHE = { states: 20_000, events: 2_000_000 };
+
+export function createLog(options: LogOptions): Log {
+  const { pools } = options;
+  const feed = createFeed();
+  const cache = createStateCache(CACHE);
+  const appenders = pools.shards.map((shard) =>
+    createAppender({
+      shard,
+      cache,
+      leaseMs: options.leaseMs,
+      world: options.world,
+      playbook: options.playbook,
+      offer: options.offer,
+      observe: options.observe,
+      committed(committed) {
+        options.committed(committed);
+        feed.publish(committed.state.executionId);
+      },
+    }),
+  );
+  return {
+    feed,
+    append(id, facts) {
+      const appender = appenders[pools.forExecution(id).index];
+      if (appender === undefined) throw new Error(`no appender for execution ${id}`);
+      return appender.append(id, facts);
+    },
+    async state(id) {
+      const state = initialState(id);
+      await foldInto(pools.forExecution(id), state);
+      return state.version === 0 ? undefined : state;
+    },
+    async idle() {
+      await Promise.all(appenders.map((appender) => appender.idle()));
+    },
+  };
+}

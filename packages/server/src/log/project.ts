@@ -1,0 +1,150 @@
+// What rows of the log imply for the read model: the execution row and the command rows. Written in the transaction of the
+// events themselves, and recomputable from them at any time. Several events about one row become one change.
+import type { EventRow, ExecutionState, Id } from '@noetl/core';
+import { decode, isErrorStatus } from '@noetl/core';
+
+export interface ExecutionChange {
+  readonly execution_id: Id;
+  readonly is_new: boolean;
+  readonly expected: number;
+  readonly head: number;
+  readonly catalog_id: Id;
+  readonly path: string;
+  readonly parent_execution_id: Id | null;
+  readonly parent_event_id: Id | null;
+  readonly status: string;
+  readonly last_event_id: Id;
+  readonly last_event_type: string;
+  readonly last_node_name: string | null;
+  readonly error: string | null;
+  readonly start_time: string;
+  readonly end_time: string | null;
+  readonly pool: string;
+}
+
+export interface CommandInsert {
+  command_id: string;
+  event_id: Id;
+  execution_id: Id;
+  catalog_id: Id;
+  step_name: string;
+  tool_kind: string;
+  pool: string;
+  status: string;
+  attempt: number;
+  max_attempts: number;
+  worker_id: string | null;
+  claim_token: number;
+  leased: boolean;
+  delay_ms: number;
+  error: string | null;
+  latest_event_id: Id;
+  started: boolean;
+  finished: boolean;
+}
+
+/** Absent fields stay as they are. */
+export interface CommandUpdate {
+  command_id: string;
+  execution_id: Id;
+  status?: string;
+  attempt?: number;
+  worker_id?: string | null;
+  claim_token?: number;
+  leased?: boolean;
+  delay_ms?: number;
+  error?: string | null;
+  latest_event_id: Id;
+  started?: boolean;
+  finished?: boolean;
+}
+
+export interface CommandChanges {
+  readonly inserts: CommandInsert[];
+  readonly updates: CommandUpdate[];
+}
+
+export function executionChange(state: ExecutionState, expected: number, rows: readonly EventRow[]): ExecutionChange {
+  const last = rows[rows.length - 1] as EventRow;
+  return {
+    execution_id: state.executionId,
+    is_new: expected === 0,
+    expected,
+    head: state.version,
+    catalog_id: state.catalogId,
+    path: state.path,
+    parent_execution_id: state.parentExecutionId,
+    parent_event_id: state.parentEventId,
+    status: state.status,
+    last_event_id: last.event_id,
+    last_event_type: last.event_type,
+    last_node_name: last.node_name,
+    error: state.error,
+    start_time: state.startedAt ?? last.created_at,
+    end_time: state.endedAt,
+    pool: state.pool,
+  };
+}
+
+export function commandChanges(rows: readonly EventRow[]): CommandChanges {
+  const inserts = new Map<string, CommandInsert>();
+  const updates = new Map<string, CommandUpdate>();
+  for (const row of rows) {
+    if (row.command_id === null) continue;
+    const event = decode(row);
+    if (event === undefined || !('commandId' in event)) continue;
+    if (event.type === 'command.issued') {
+      inserts.set(event.commandId, {
+        command_id: event.commandId,
+        event_id: row.event_id,
+        execution_id: row.execution_id,
+        catalog_id: row.catalog_id,
+        step_name: event.step,
+        tool_kind: event.toolKind,
+        pool: event.pool,
+        status: 'PENDING',
+        attempt: event.attempt,
+        max_attempts: event.maxAttempts,
+        worker_id: null,
+        claim_token: 0,
+        leased: false,
+        delay_ms: 0,
+        error: null,
+        latest_event_id: row.event_id,
+        started: false,
+        finished: false,
+      });
+      continue;
+    }
+    let target: CommandInsert | CommandUpdate | undefined = inserts.get(event.commandId) ?? updates.get(event.commandId);
+    if (target === undefined) {
+      target = { command_id: event.commandId, execution_id: row.execution_id, latest_event_id: row.event_id };
+      updates.set(event.commandId, target);
+    }
+    target.latest_event_id = row.event_id;
+    switch (event.type) {
+      case 'command.claimed':
+        Object.assign(target, { status: 'CLAIMED', worker_id: event.workerId, claim_token: event.token, leased: true });
+        break;
+      case 'command.started':
+        Object.assign(target, { status: 'RUNNING', started: true });
+        break;
+      case 'command.requeued':
+        Object.assign(target, { status: 'PENDING', attempt: event.attempt, leased: false, delay_ms: event.delayMs });
+        break;
+      case 'command.completed':
+        Object.assign(target, { status: isErrorStatus(event.status) ? 'FAILED' : 'COMPLETED', leased: false, finished: true });
+        break;
+      case 'command.failed':
+        Object.assign(target, { status: 'FAILED', error: event.error, leased: false, finished: true });
+        break;
+      case 'command.cancelled':
+        Object.assign(target, { status: 'CANCELLED', error: event.reason, leased: false, finished: true });
+        break;
+      case 'call.done':
+      case 'call.error':
+        break;
+    }
+  }
+  return { inserts: [...inserts.values()], updates: [...updates.values()] };
+}

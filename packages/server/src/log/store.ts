@@ -1,0 +1,148 @@
+// SQL of the log. One statement appends a whole batch: it locks the execution rows in id order, checks that each is still at the
+// version the engine decided on, and writes events, read model and queue for those that are. What it does not return was stale.
+import type { EventRow, Id, Json } from '@noetl/core';
+import { stringifyJson, toStorableText } from '@noetl/core';
+import type pg from 'pg';
+import type { CommandInsert, CommandUpdate, ExecutionChange } from './project.js';
+
+const APPEND = `
+WITH x AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb) AS x(
+    execution_id bigint, is_new boolean, expected bigint, head bigint, catalog_id bigint, path text,
+    parent_execution_id bigint, parent_event_id bigint, status text, last_event_id bigint, last_event_type text,
+    last_node_name text, error text, start_time timestamptz, end_time timestamptz, pool text)
+), locked AS MATERIALIZED (
+  SELECT e.execution_id, e.head_version FROM noetl.execution e
+  WHERE e.execution_id = ANY ($2::bigint[]) ORDER BY e.execution_id FOR UPDATE
+), created AS (
+  INSERT INTO noetl.execution (execution_id, catalog_id, path, parent_execution_id, parent_event_id, status, head_version,
+    last_event_id, last_event_type, last_node_name, error, routing, start_time, end_time)
+  SELECT execution_id, catalog_id, path, parent_execution_id, parent_event_id, status, head,
+    last_event_id, last_event_type, last_node_name, error, jsonb_build_object('execution_pool', pool), start_time, end_time
+  FROM x WHERE is_new
+  ON CONFLICT (execution_id) DO NOTHING
+  RETURNING execution_id
+), ok AS MATERIALIZED (
+  SELECT x.* FROM x JOIN locked l ON l.execution_id = x.execution_id AND l.head_version = x.expected AND NOT x.is_new
+  UNION ALL
+  SELECT x.* FROM x JOIN created c ON c.execution_id = x.execution_id
+), moved AS (
+  UPDATE noetl.execution e SET
+    status = ok.status, head_version = ok.head, last_event_id = ok.last_event_id, last_event_type = ok.last_event_type,
+    last_node_name = coalesce(ok.last_node_name, e.last_node_name), error = ok.error, end_time = ok.end_time, updated_at = now()
+  FROM ok WHERE e.execution_id = ok.execution_id AND NOT ok.is_new
+), events AS (
+  INSERT INTO noetl.event (execution_id, event_id, stream_version, catalog_id, parent_event_id, parent_execution_id, event_type,
+    node_id, node_name, node_type, status, command_id, worker_id, duration, context, result, meta, error, created_at)
+  SELECT v.* FROM jsonb_to_recordset($3::jsonb) AS v(
+    execution_id bigint, event_id bigint, stream_version bigint, catalog_id bigint, parent_event_id bigint,
+    parent_execution_id bigint, event_type text, node_id text, node_name text, node_type text, status text, command_id text,
+    worker_id text, duration double precision, context jsonb, result jsonb, meta jsonb, error text, created_at timestamptz)
+  WHERE v.execution_id IN (SELECT execution_id FROM ok)
+), issued AS (
+  INSERT INTO noetl.command (command_id, event_id, execution_id, catalog_id, step_name, tool_kind, pool, status, attempt,
+    max_attempts, worker_id, claim_token, lease_until, claimed_at, available_at, error, latest_event_id, started_at, completed_at)
+  SELECT c.command_id, c.event_id, c.execution_id, c.catalog_id, c.step_name, c.tool_kind, c.pool, c.status, c.attempt,
+    c.max_attempts, c.worker_id, c.claim_token,
+    CASE WHEN c.leased THEN now() + $6 * interval '1 ms' END, CASE WHEN c.worker_id IS NOT NULL THEN now() END,
+    now() + c.delay_ms * interval '1 ms', c.error, c.latest_event_id,
+    CASE WHEN c.started THEN now() END, CASE WHEN c.finished THEN now() END
+  FROM jsonb_to_recordset($4::jsonb) AS c(
+    command_id text, event_id bigint, execution_id bigint, catalog_id bigint, step_name text, tool_kind text, pool text,
+    status text, attempt int, max_attempts int, worker_id text, claim_token bigint, leased boolean, delay_ms int, error text,
+    latest_event_id bigint, started boolean, finished boolean)
+  WHERE c.execution_id IN (SELECT execution_id FROM ok)
+), changed AS (
+  UPDATE noetl.command c SET
+    status = coalesce(u.status, c.status), attempt = coalesce(u.attempt, c.attempt),
+    worker_id = coalesce(u.worker_id, c.worker_id), claim_token = coalesce(u.claim_token, c.claim_token),
+    lease_until = CASE WHEN u.leased THEN now() + $6 * interval '1 ms' WHEN u.leased = false THEN NULL ELSE c.lease_until END,
+    claimed_at = CASE WHEN u.leased THEN now() ELSE c.claimed_at END,
+    available_at = CASE WHEN u.delay_ms IS NULL THEN c.available_at ELSE now() + u.delay_ms * interval '1 ms' END,
+    error = coalesce(u.error, c.error), latest_event_id = u.latest_event_id,
+    started_at = CASE WHEN u.started THEN now() ELSE c.started_at END,
+    completed_at = CASE WHEN u.finished THEN now() ELSE c.completed_at END, updated_at = now()
+  FROM jsonb_to_recordset($5::jsonb) AS u(
+    command_id text, execution_id bigint, status text, attempt int, worker_id text, claim_token bigint, leased boolean,
+    delay_ms int, error text, latest_event_id bigint, started boolean, finished boolean)
+  WHERE c.command_id = u.command_id AND u.execution_id IN (SELECT execution_id FROM ok)
+)
+SELECT execution_id FROM ok`;
+
+export interface Batch {
+  readonly executions: readonly ExecutionChange[];
+  readonly events: readonly EventRow[];
+  readonly inserts: readonly CommandInsert[];
+  readonly updates: readonly CommandUpdate[];
+  readonly leaseMs: number;
+}
+
+/** The executions that were written; the rest had moved on. */
+export async function append(pool: pg.Pool, batch: Batch): Promise<Set<Id>> {
+  const known = batch.executions.filter((change) => !change.is_new).map((change) => change.execution_id);
+  const result = await pool.query<{ execution_id: Id }>({
+    name: 'append',
+    text: APPEND,
+    values: [json(batch.executions), known, json(batch.events), json(batch.inserts), json(batch.updates), batch.leaseMs],
+  });
+  return new Set(result.rows.map((row) => row.execution_id));
+}
+
+const EVENT_COLUMNS = `execution_id, event_id, stream_version::float8 AS stream_version, catalog_id, parent_event_id, parent_execution_id,
+  event_type, node_id, node_name, node_type, status, command_id, worker_id, duration, context, result, meta, error, created_at`;
+
+/** Events of one execution after a version, oldest first. */
+export async function readEvents(pool: pg.Pool, id: Id, after: number, limit: number): Promise<EventRow[]> {
+  const result = await pool.query<EventRow>({
+    name: 'read-events',
+    text: `SELECT ${EVENT_COLUMNS} FROM noetl.event WHERE execution_id = $1 AND stream_version > $2 ORDER BY stream_version LIMIT $3`,
+    values: [id, after, limit],
+  });
+  return result.rows;
+}
+
+/** Events of several executions, oldest first within each. */
+export async function readEventsOfMany(pool: pg.Pool, ids: readonly Id[], limit: number): Promise<EventRow[]> {
+  const result = await pool.query<EventRow>({
+    name: 'read-events-of-many',
+    text: `SELECT ${EVENT_COLUMNS} FROM noetl.event WHERE execution_id = ANY ($1::bigint[]) ORDER BY execution_id, stream_version LIMIT $2`,
+    values: [ids, limit],
+  });
+  return result.rows;
+}
+
+export async function headVersions(pool: pg.Pool, ids: readonly Id[]): Promise<Map<Id, number>> {
+  const result = await pool.query<{ execution_id: Id; head_version: number }>({
+    name: 'head-versions',
+    text: 'SELECT execution_id, head_version::float8 AS head_version FROM noetl.execution WHERE execution_id = ANY ($1::bigint[])',
+    values: [ids],
+  });
+  return new Map(result.rows.map((row) => [row.execution_id, row.head_version]));
+}
+
+/** Which of these ids are stored already. */
+export async function storedEvents(pool: pg.Pool, ids: readonly { execution: Id; event: Id }[]): Promise<Set<string>> {
+  const result = await pool.query<{ execution_id: Id; event_id: Id }>({
+    name: 'stored-events',
+    text: `SELECT e.execution_id, e.event_id FROM unnest($1::bigint[], $2::bigint[]) AS i(execution_id, event_id)
+           JOIN noetl.event e ON e.execution_id = i.execution_id AND e.event_id = i.event_id`,
+    values: [ids.map((id) => id.execution), ids.map((id) => id.event)],
+  });
+  return new Set(result.rows.map((row) => eventKey(row.execution_id, row.event_id)));
+}
+
+export function eventKey(execution: Id, event: Id): string {
+  return `${execution}/${event}`;
+}
+
+export async function eventVersion(pool: pg.Pool, execution: Id, event: Id): Promise<number | undefined> {
+  const result = await pool.query<{ stream_version: number }>(
+    'SELECT stream_version::float8 AS stream_version FROM noetl.event WHERE execution_id = $1 AND event_id = $2',
+    [execution, event],
+  );
+  return result.rows[0]?.stream_version;
+}
+
+function json(rows: readonly object[]): string {
+  return toStorableText(stringifyJson(rows as unknown as Json));
+}

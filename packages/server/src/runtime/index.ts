@@ -1,0 +1,2 @@
+export { liveWorkers, runtimeRoutes } from './routes.js';
+export { markOffline } from './store.js';
