@@ -40,6 +40,7 @@ export async function run(file: string, options: RunOptions): Promise<ExitCode> 
   try {
     const remote = namedServer(options) ?? (await heldServer(options.dataDir));
     if (remote === undefined) stack = await startOwnStack(options.dataDir);
+    if (interrupt.signal.aborted) return EXIT.cancelled;
     const client = connectTo(remote ?? stack?.url ?? '');
     const code = await runOn(
       client,

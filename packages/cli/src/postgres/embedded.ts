@@ -2,7 +2,17 @@
 // Ctrl-C reaches us first. Whatever a crash left behind is recovered: a stale pid file is disowned, a server that outlived a
 // kill -9 of its parent is adopted. At most one start or stop runs per data directory; the caller holds its lock.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fchownSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -132,6 +142,8 @@ function spawnPostgres(
   const { file, args, options } = launcher.command(binaries.postgres, ['-D', paths.data, '-p', String(port)]);
   // A file, not a pipe: the server must be able to write after we are gone.
   const log = openSync(paths.log, 'a', 0o600);
+  // Opened by us, perhaps as root: it must stay writable for the owner of the cluster when he starts it without root.
+  if (launcher.account !== undefined) fchownSync(log, launcher.account.uid, launcher.account.gid);
   try {
     return spawn(file, args, {
       ...options,

@@ -1,6 +1,6 @@
 // Where the embedded server and worker write their logs: a file in the data directory, because the terminal belongs to the
 // step tree; or stderr, for processes that a supervisor watches.
-import { renameSync, statSync } from 'node:fs';
+import { chownSync, closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 
@@ -14,8 +14,18 @@ export function fileLogger(dataDir: string): Logger {
   const file = logFile(dataDir);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LIMIT_BYTES) renameSync(file, `${file}.1`);
+  handToOwner(file, dataDir);
   // Synchronous: the last lines before a crash are the ones that matter.
   return pino({ level: logLevel() }, pino.destination({ dest: file, mkdir: true, sync: true }));
+}
+
+/** A run with sudo must not leave a log behind that the owner of the folder can no longer write. */
+function handToOwner(file: string, dataDir: string): void {
+  if (process.getuid?.() !== 0) return;
+  mkdirSync(dataDir, { recursive: true });
+  const { uid, gid } = statSync(dataDir);
+  closeSync(openSync(file, 'a', 0o644));
+  chownSync(file, uid, gid);
 }
 
 export function stderrLogger(): Logger {

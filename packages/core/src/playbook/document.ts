@@ -234,12 +234,14 @@ function createConverter(source: Source, report: Report): Converter {
         reportUnquotedTemplate(node, place);
         continue;
       }
-      const name = keyText(key, place.path, depth);
-      if (name === undefined) continue;
+      const keyNode = convertKey(key, place.path, depth);
+      if (keyNode === undefined) continue;
+      const name = keyNode.text;
       const entryPlace = placeOf(key, childPath(place.path, name));
       const value = convert(pair.value as YamlNode | null, entryPlace.path, depth + 1);
-      if (name === '<<') {
-        collectMerged(value, merged);
+      const inherited = name === '<<' && keyNode.style === 'plain' ? mapsIn(value) : undefined;
+      if (inherited !== undefined) {
+        merged.push(...inherited);
         continue;
       }
       const earlier = entries.get(name);
@@ -262,22 +264,14 @@ function createConverter(source: Source, report: Report): Converter {
     return { ...place, type: 'map', entries };
   }
 
-  function keyText(key: YamlNode | null, path: string, depth: number): string | undefined {
+  function convertKey(key: YamlNode | null, path: string, depth: number): ScalarNode | undefined {
     const place = placeOf(key, path);
     const scalar = key === null ? undefined : convert(key, path, depth + 1);
     if (scalar === undefined || scalar.type !== 'scalar') {
       report.error('yaml.key', 'A key must be plain text', place, 'write `key: value`');
       return undefined;
     }
-    return scalar.text;
-  }
-
-  function collectMerged(value: Node, merged: MapNode[]): void {
-    const maps = value.type === 'list' ? value.items : [value];
-    for (const map of maps) {
-      if (map.type === 'map') merged.push(map);
-      else report.error('yaml.merge', 'A merge key `<<` needs a map or a list of maps', map);
-    }
+    return scalar;
   }
 
   function reportUnquotedTemplate(node: YamlNode, place: Place): void {
@@ -291,6 +285,13 @@ function createConverter(source: Source, report: Report): Converter {
   }
 
   return { convert };
+}
+
+/** What a merge key brings in: a map or a list of maps. With any other value `<<` is a key like any other (YAML 1.2). */
+function mapsIn(value: Node): MapNode[] | undefined {
+  const items = value.type === 'list' ? value.items : [value];
+  const maps = items.filter((item) => item.type === 'map');
+  return maps.length === items.length ? maps : undefined;
 }
 
 /** Integers that a double cannot hold become bigint; what the core schema does not know stays text. */

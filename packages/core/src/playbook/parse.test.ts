@@ -97,6 +97,12 @@ describe('header', () => {
     expect(parse(text).workload).toEqual({ base: { x: 1, y: 2 }, copy: { x: 1, y: 2 }, more: { x: 1, y: 3 } });
   });
 
+  it('takes `<<` for a merge key only when it brings in maps', () => {
+    const text = `${HEADER}workload: { a: { <<: text }, b: { "<<": { x: 1 } } }\nworkflow: [{ step: x, tool: { kind: noop } }]`;
+
+    expect(parse(text).workload).toEqual({ a: { '<<': 'text' }, b: { '<<': { x: 1 } } });
+  });
+
   it('keeps a key named __proto__ as data', () => {
     const { workload } = parse(
       `${HEADER}workload: { __proto__: { polluted: true } }\nworkflow: [{ step: x, tool: { kind: noop } }]`,
