@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** What each package may import of ours; `external` limits what else it may import. */
 const PACKAGES = {
-  core: { ours: [], external: ['yaml', 'ajv', '@huggingface/jinja'], builtins: false },
+  core: { ours: [], external: ['yaml'], builtins: false },
   client: { ours: ['core'], external: [], builtins: false },
   server: { ours: ['core', 'client'] },
   worker: { ours: ['core', 'client'] },

@@ -175,7 +175,7 @@ async function followEvents(client: NoetlClient, id: string, options: EventsOpti
 }
 
 function eventLine(event: WireEvent, paint: Palette): string {
-  const time = event.created_at.slice(11, 23);
+  const time = new Date(event.created_at).toISOString().slice(11, 23);
   const error = event.error === null ? '' : `  ${paint.red(sanitise(event.error).split('\n', 1)[0] ?? '')}`;
   const took = event.duration === null ? '' : `  ${paint.dim(formatDuration(event.duration * 1_000))}`;
   const version = String(event.stream_version).padStart(5);

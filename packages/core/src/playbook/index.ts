@@ -6,3 +6,4 @@ export { type ParseOptions, type ParseResult, parsePlaybook } from './parse.js';
 export { type PlaybookPool, playbookPool } from './pool.js';
 export { MAX_PLAYBOOK_BYTES } from './source.js';
 export type { CheckTemplate, TemplateKind, TemplateProblem } from './templates.js';
+export { readYaml } from './yaml.js';

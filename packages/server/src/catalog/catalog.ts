@@ -12,9 +12,9 @@ import {
   type Json,
   type JsonObject,
   parseId,
+  readYaml,
 } from '@noetl/core';
 import type pg from 'pg';
-import { parse as parseYaml } from 'yaml';
 import { ApiProblem } from '../errors.js';
 import { type CatalogRow, entryById, entryByPath, insertEntry, knownKinds } from './store.js';
 
@@ -50,7 +50,7 @@ export function createCatalog(options: { pool: pg.Pool; nextId(): Id; now(): Dat
   return {
     async register(content, resourceType) {
       const text = decodeContent(content);
-      const document = readDocument(text);
+      const document = readEntry(text);
       const kind = String(document.kind ?? resourceType).toLowerCase();
       const kinds = await knownKinds(pool);
       if (!kinds.includes(kind)) {
@@ -103,17 +103,12 @@ function decodeContent(content: string): string {
   return /[:\n]/.test(decoded) && !decoded.includes('\uFFFD') ? decoded : content;
 }
 
-/** Just enough of the document to know its kind; positions and rules come with validation. */
-function readDocument(text: string): JsonObject {
-  let document: unknown;
-  try {
-    document = parseYaml(text, { maxAliasCount: 100 });
-  } catch {
-    const { diagnostics } = checkPlaybook(text);
-    throw invalid(diagnostics, 'playbook');
-  }
-  if (!isObject(document)) throw invalid(checkPlaybook(text).diagnostics, 'playbook');
-  return document;
+/** Just enough of the document to know its kind; rules come with validation. */
+function readEntry(text: string): JsonObject {
+  const { value, diagnostics } = readYaml(text);
+  if (value === undefined) throw invalid(diagnostics, 'playbook');
+  if (!isObject(value)) throw invalid(checkPlaybook(text).diagnostics, 'playbook');
+  return value;
 }
 
 function checkedPlaybook(text: string): { path: string; warnings: readonly Diagnostic[] } {
