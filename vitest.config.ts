@@ -9,6 +9,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     fileParallelism: false,
     pool: 'forks',
+    globalSetup: ['test/support/global-setup.ts'],
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
   },
 });

@@ -16,7 +16,7 @@ export interface DbOptions {
 }
 
 export async function url(options: DbOptions): Promise<ExitCode> {
-  const found = databaseFromEnv() ?? runningUrl(resolve(options.dataDir));
+  const found = (await databaseFromEnv()) ?? runningUrl(resolve(options.dataDir));
   if (found === undefined) throw notRunning(options.dataDir);
   if (options.json === true) printJson({ url: found });
   else process.stdout.write(`${found}\n`);
@@ -26,7 +26,7 @@ export async function url(options: DbOptions): Promise<ExitCode> {
 /** Opens psql. When nothing runs on the data directory, its PostgreSQL is started for the length of the session. */
 export async function psql(args: readonly string[], options: DbOptions): Promise<ExitCode> {
   const dataDir = resolve(options.dataDir);
-  const found = databaseFromEnv() ?? runningUrl(dataDir);
+  const found = (await databaseFromEnv()) ?? runningUrl(dataDir);
   if (found !== undefined) return openPsql(found, args);
   if (!clusterExists(clusterPaths(dataDir))) throw notRunning(options.dataDir);
   const lock = lockForSession(dataDir);

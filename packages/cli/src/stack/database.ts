@@ -1,7 +1,7 @@
 // Which PostgreSQL serves this process: the one the environment names, else none (and the caller embeds one).
-import { databaseUrl, hasExternalDatabase } from '@noetl/server';
 
-export function databaseFromEnv(env: NodeJS.ProcessEnv = process.env): string | undefined {
+export async function databaseFromEnv(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
+  const { databaseUrl, hasExternalDatabase } = await import('@noetl/server');
   return hasExternalDatabase(env) ? databaseUrl(env) : undefined;
 }
 

@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { connectTo } from '../connection.js';
 import { acquireDataDir, type DataDirLock, dataDirHolder, describeHolder, type LockHolder } from '../datadir/lock.js';
-import { CliError, EXIT } from '../errors.js';
+import { CliError, codeOf, EXIT, messageOf } from '../errors.js';
+import { databaseFromEnv, withoutPassword } from './database.js';
 
 export interface StackOptions {
   readonly dataDir: string;
@@ -57,7 +58,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const { loadServerConfig, startServer } = await import('@noetl/server');
     const { host, port, insecure } = options;
     const config = loadServerConfig(process.env, { host, port, insecure, databaseUrl: database.url });
-    const server = await startServer(config, options.log);
+    const server = await startServer(config, options.log).catch((error: unknown) => {
+      throw NO_DATABASE.has(codeOf(error) ?? '') ? databaseUnreachable(database.url, error) : error;
+    });
     stops.push(() => server.close());
 
     if (options.workers > 0) {
@@ -109,6 +112,16 @@ export async function heldServer(dataDir: string, patienceMs = 30_000): Promise<
   }
 }
 
+const NO_DATABASE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT']);
+
+function databaseUnreachable(url: string, cause: unknown): CliError {
+  return new CliError(`Cannot reach the database ${withoutPassword(url)}: ${messageOf(cause)}`, {
+    exitCode: EXIT.unreachable,
+    hint: 'Check DATABASE_URL or POSTGRES_*. Without them noetl brings its own database.',
+    cause,
+  });
+}
+
 interface Database {
   readonly url: string;
   readonly stop: () => Promise<void>;
@@ -118,8 +131,7 @@ interface Database {
 }
 
 async function startDatabase(dataDir: string, { progress }: StackOptions): Promise<Database> {
-  const { databaseFromEnv } = await import('./database.js');
-  const external = databaseFromEnv();
+  const external = await databaseFromEnv();
   if (external !== undefined) return { url: external, stop: async () => {}, interrupt: () => {} };
   const { startEmbeddedPostgres } = await import('../postgres/embedded.js');
   const postgres = await startEmbeddedPostgres({ dataDir, log: progress });
