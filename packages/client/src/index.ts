@@ -4,3 +4,4 @@ export { ApiError, isRetryable, retryAfterMs, UnreachableError } from './errors.
 export type * from './shapes.js';
 export { createSseParser, type SseMessage, type SseParser } from './sse.js';
 export type { StreamOptions } from './stream.js';
+export type { Answer, Fetch } from './transport.js';

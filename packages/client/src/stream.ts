@@ -5,7 +5,7 @@ import { type Json, parseJson } from '@noetl/core';
 import type { ExecutionStatus, StreamMessage, WireEvent } from './api.js';
 import { ApiError, isRetryable, retryAfterMs, UnreachableError } from './errors.js';
 import { createSseParser, type SseMessage } from './sse.js';
-import type { Transport } from './transport.js';
+import type { Answer, Transport } from './transport.js';
 
 export interface StreamOptions {
   /** Continue after this event. */
@@ -80,7 +80,7 @@ export async function* streamExecution(
 }
 
 /** Text of the body as it arrives. A character cut in two by the network is put together again. */
-async function* decodedChunks(response: Response, idleTimeoutMs: number): AsyncGenerator<string, void, undefined> {
+async function* decodedChunks(response: Answer, idleTimeoutMs: number): AsyncGenerator<string, void, undefined> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

@@ -3,10 +3,18 @@
 import { isObject, type Json, parseJson, stringifyJson } from '@noetl/core';
 import { ApiError, parseRetryAfter, UnreachableError } from './errors.js';
 
+/** The part of `fetch` that is used: a platform with a cheaper way to send requests can bring its own. */
+export type Fetch = (
+  url: URL,
+  init: { method: string; headers: Record<string, string>; signal: AbortSignal; body?: string },
+) => Promise<Answer>;
+
+export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'url' | 'body' | 'text'> & { readonly headers: Pick<Headers, 'get'> };
+
 export interface TransportOptions {
   readonly baseUrl: string;
   readonly token?: string | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly fetch?: Fetch | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
@@ -27,7 +35,7 @@ export interface Transport {
   /** The answer as JSON; `null` for an answer without a body. */
   json(call: Call): Promise<Json>;
   /** The open answer of a stream. The deadline covers its headers only; `signal`, made for this call, ends the rest. */
-  open(call: Call): Promise<Response>;
+  open(call: Call): Promise<Answer>;
 }
 
 const JSON_TYPE = 'application/json';
@@ -41,12 +49,12 @@ export function createTransport(options: TransportOptions): Transport {
   const base = checkedBase(options.baseUrl);
   checkToken(options.token);
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  const fetch = options.fetch ?? globalThis.fetch;
+  const fetch: Fetch = options.fetch ?? globalThis.fetch;
 
   async function send<T>(
     call: Call,
     kind: AnswerKind,
-    read: (response: Response, url: string) => Promise<T>,
+    read: (response: Answer, url: string) => Promise<T>,
   ): Promise<T> {
     const url = addressOf(base, call);
     // What errors show. A query may hold what a person typed, and a path is enough to find the call.
@@ -107,17 +115,17 @@ function addressOf(base: URL, { path, query }: Call): URL {
   return url;
 }
 
-function headersOf(call: Call, accept: AnswerKind, token: string | undefined): Headers {
-  const headers = new Headers({ accept });
-  if (call.body !== undefined) headers.set('content-type', JSON_TYPE);
-  if (token !== undefined && token !== '') headers.set('authorization', `Bearer ${token}`);
+function headersOf(call: Call, accept: AnswerKind, token: string | undefined): Record<string, string> {
+  const headers: Record<string, string> = { accept };
+  if (call.body !== undefined) headers['content-type'] = JSON_TYPE;
+  if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   for (const [name, value] of Object.entries(call.headers ?? {})) {
-    if (value !== undefined) headers.set(name, value);
+    if (value !== undefined) headers[name.toLowerCase()] = value;
   }
   return headers;
 }
 
-async function readJson(response: Response, method: string, url: string): Promise<Json> {
+async function readJson(response: Answer, method: string, url: string): Promise<Json> {
   const text = await response.text();
   if (text === '') return null;
   try {
@@ -129,7 +137,7 @@ async function readJson(response: Response, method: string, url: string): Promis
   }
 }
 
-async function checkStream(response: Response, method: string, url: string): Promise<Response> {
+async function checkStream(response: Answer, method: string, url: string): Promise<Answer> {
   const type = response.headers.get('content-type') ?? 'nothing';
   if (response.status === 204 || type.startsWith(EVENT_STREAM)) return response;
   await response.body?.cancel();
@@ -137,7 +145,7 @@ async function checkStream(response: Response, method: string, url: string): Pro
   throw new ApiError({ status: response.status, problem, code: 'invalid_response', body: null, method, url });
 }
 
-async function errorOf(response: Response, method: string, url: string): Promise<ApiError> {
+async function errorOf(response: Answer, method: string, url: string): Promise<ApiError> {
   const text = await response.text();
   const body = parsedOrText(text);
   const fields = isObject(body) ? body : {};

@@ -203,10 +203,11 @@ CREATE TABLE noetl.event (
   PARTITION BY RANGE (execution_id);
 CREATE INDEX event_feed ON noetl.event (tx_id, execution_id, stream_version);
 
--- The queue. The text id is the id everywhere; leases live here, history lives in the log.
+-- The queue. Leases live here, history (and the command's context) lives in the log. The key is the id of the command.issued event, which
+-- every command id ends with: an index on the text would cost more than all others together.
 CREATE TABLE noetl.command (
-  command_id text PRIMARY KEY,
-  event_id bigint NOT NULL,
+  event_id bigint PRIMARY KEY,
+  command_id text NOT NULL,
   execution_id bigint NOT NULL,
   catalog_id bigint NOT NULL,
   step_name text NOT NULL,
@@ -227,11 +228,9 @@ CREATE TABLE noetl.command (
   completed_at timestamptz,
   updated_at timestamptz NOT NULL DEFAULT now())
   WITH (fillfactor = 70);
-CREATE UNIQUE INDEX command_event ON noetl.command (event_id);
 CREATE INDEX command_ready ON noetl.command (pool, available_at) WHERE status = 'PENDING';
 CREATE INDEX command_leased ON noetl.command (lease_until) WHERE status IN ('CLAIMED', 'RUNNING');
 CREATE INDEX command_finished ON noetl.command (completed_at) WHERE completed_at IS NOT NULL;
-CREATE INDEX command_execution ON noetl.command (execution_id);
 
 CREATE TABLE noetl.outbox (
   outbox_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -75,6 +75,10 @@ export function toProblem(error: unknown, isTransient: (error: unknown) => boole
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new ApiProblem(statusCode === 404 ? 'not_found' : statusCode === 413 ? 'too_large' : 'malformed', message);
   }
+  // SQLSTATE class 22: a value that no column can hold, such as U+0000 in a name or a number out of range.
+  if (typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code)) {
+    return new ApiProblem('invalid', 'The request holds a value that cannot be stored: U+0000 in a text, or a number or time out of range');
+  }
   return new ApiProblem('internal', 'Internal error; the server log has the details under this request id');
 }
 

@@ -23,3 +23,4 @@ export { noopTool } from './tools/noop.js';
 export { createPythonTool, type PythonOptions } from './tools/python.js';
 export { shellTool } from './tools/shell.js';
 export type { Tool, ToolCall, ToolResult, ToolStatus } from './tools/tool.js';
+export { type ControlPlane, connectToControlPlane } from './control-plane.js';

@@ -1,7 +1,7 @@
 // `noetl worker`: executes commands of a server that runs elsewhere. Ctrl-C finishes what is running and takes nothing new.
 import { hostname } from 'node:os';
-import { startWorker } from '@noetl/worker';
-import { type ConnectionOptions, connectTo, serverUrl } from '../connection.js';
+import { connectToControlPlane, startWorker } from '@noetl/worker';
+import { type ConnectionOptions, serverUrl } from '../connection.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { catchInterrupt, whenAborted } from '../signals.js';
 import { stderrLogger } from '../stack/logger.js';
@@ -16,8 +16,9 @@ export interface WorkerOptions extends ConnectionOptions {
 export async function worker(options: WorkerOptions): Promise<ExitCode> {
   const url = serverUrl(options);
   const interrupt = catchInterrupt(() => {});
+  const server = connectToControlPlane({ url, token: process.env['NOETL_API_TOKEN'] || undefined });
   const running = startWorker({
-    api: connectTo(url),
+    api: server.api,
     workerId: options.name ?? `${hostname()}-${process.pid}`,
     pools: options.pool,
     concurrency: options.concurrency,
@@ -30,6 +31,7 @@ export async function worker(options: WorkerOptions): Promise<ExitCode> {
     return EXIT.ok;
   } finally {
     await running.stop();
+    await server.close();
     interrupt.dispose();
   }
 }

@@ -5,7 +5,6 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { connectTo } from '../connection.js';
 import { acquireDataDir, type DataDirLock, dataDirHolder, describeHolder, type LockHolder } from '../datadir/lock.js';
 import { CliError, codeOf, EXIT, messageOf } from '../errors.js';
 import { databaseFromEnv, withoutPassword } from './database.js';
@@ -140,10 +139,11 @@ async function startDatabase(dataDir: string, { progress }: StackOptions): Promi
 
 async function startWorkers(url: string, options: StackOptions): Promise<{ stop: () => Promise<void> }> {
   options.progress(options.workers === 1 ? 'Starting a worker' : `Starting ${options.workers} workers`);
-  const { startWorker } = await import('@noetl/worker');
+  const { connectToControlPlane, startWorker } = await import('@noetl/worker');
+  const server = connectToControlPlane({ url, token: process.env['NOETL_API_TOKEN'] || undefined });
   const workers = Array.from({ length: options.workers }, (_, index) =>
     startWorker({
-      api: connectTo(url),
+      api: server.api,
       workerId: `${hostname()}-${process.pid}-${index + 1}`,
       pools: ALL_POOLS,
       concurrency: options.concurrency,
@@ -154,6 +154,7 @@ async function startWorkers(url: string, options: StackOptions): Promise<{ stop:
   return {
     stop: async () => {
       await Promise.all(workers.map((worker) => worker.drain()));
+      await server.close();
     },
   };
 }

@@ -351,6 +351,11 @@ export function commandIdOf(row: Pick<EventRow, 'command_id' | 'meta' | 'result'
   return undefined;
 }
 
+/** The `command.issued` event of a command: `<execution>:<step>:<event>`, and `:i<index>` for an iteration. Steps may hold colons. */
+export function commandEventId(commandId: string): Id | undefined {
+  return parseId(/:(\d+)(?::i\d+)?$/.exec(commandId)?.[1]);
+}
+
 /** The tool's data sits at `result.context.data` of the call; older producers nest it less deeply. */
 function callOutcome(detail: JsonObject): { status: string; data: Json; error: string | null } {
   const result = isObject(detail.result) ? detail.result : undefined;

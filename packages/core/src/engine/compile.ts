@@ -37,7 +37,8 @@ export interface CompiledArc {
   /** May fire when the step failed: its condition looks at the outcome. */
   readonly handlesFailure: boolean;
   readonly set: readonly CompiledEntry[];
-  readonly args: ValueTemplate;
+  /** Undefined when the arc carries none. */
+  readonly args: ValueTemplate | undefined;
 }
 
 export interface CompiledEntry {
@@ -74,10 +75,10 @@ function compileStep(step: Step, index: number, graph: Graph): CompiledStep {
     when: arc.when === undefined ? undefined : compileCondition(arc.when),
     handlesFailure: arc.when !== undefined && looksAtOutcome(arc.when),
     set: entries(arc.set),
-    args: compileValue(arc.args),
+    args: Object.keys(arc.args).length === 0 ? undefined : compileValue(arc.args),
   }));
   while (arcs.length < (graph.arcs[index]?.length ?? 0)) {
-    arcs.push({ arc: undefined, when: undefined, handlesFailure: false, set: [], args: compileValue({}) });
+    arcs.push({ arc: undefined, when: undefined, handlesFailure: false, set: [], args: undefined });
   }
   return {
     step,

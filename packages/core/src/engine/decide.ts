@@ -6,8 +6,9 @@ import { scopeOf } from '../template/index.js';
 import { asForeign, commandIdOf, decode, isCommandEvent } from './codec.js';
 import type { CompiledPlaybook } from './compile.js';
 import { cancelOpen, end, start, stepFinished } from './drive.js';
+import type { DomainEvent } from './events.js';
 import type { EventRow } from './row.js';
-import { type CommandState, type ExecutionState, isTerminal } from './state.js';
+import { type CommandState, dictionary, type ExecutionState, isTerminal } from './state.js';
 import { beginTurn, type Turn, type World } from './turn.js';
 
 /** Bumped when the same log would lead to other decisions; an execution keeps the revision it started with. */
@@ -48,11 +49,15 @@ export type Refusal = 'already_terminal' | 'stale_claim' | 'not_open' | 'already
 
 export interface Decision {
   readonly rows: readonly EventRow[];
+  /** What each row means, at the same index; undefined for a row that moves nothing. */
+  readonly events: readonly (DomainEvent | undefined)[];
   /** Undefined: accepted. */
   readonly refused?: Refusal;
   /** The command in question, for refusals a caller must explain. */
   readonly command?: Readonly<CommandState>;
 }
+
+const NOTHING = { rows: [], events: [] };
 
 export function decide(compiled: CompiledPlaybook, state: ExecutionState, fact: Fact, world: World): Decision {
   const turn = beginTurn(compiled, state, world);
@@ -65,14 +70,14 @@ export function decide(compiled: CompiledPlaybook, state: ExecutionState, fact: 
     const message = error instanceof Error ? error.message : String(error);
     cancelOpen(turn, 'the playbook failed');
     end(turn, 'FAILED', `Evaluation failed: ${message}`, 'evaluate_error');
-    return { rows: turn.rows };
+    return { rows: turn.rows, events: turn.events };
   }
 }
 
 function act(turn: Turn, fact: Fact): Decision {
   const { state } = turn;
   if (fact.type === 'start') {
-    if (state.status !== 'PENDING') return { rows: [], refused: 'already_started' };
+    if (state.status !== 'PENDING') return { ...NOTHING, refused: 'already_started' };
     turn.emit({
       type: 'playbook_started',
       path: fact.path,
@@ -86,9 +91,9 @@ function act(turn: Turn, fact: Fact): Decision {
     });
     turn.cause = state.lastEventId;
     start(turn);
-    return { rows: turn.rows };
+    return { rows: turn.rows, events: turn.events };
   }
-  if (state.status === 'PENDING') return { rows: [], refused: 'not_started' };
+  if (state.status === 'PENDING') return { ...NOTHING, refused: 'not_started' };
   switch (fact.type) {
     case 'event':
       return acceptEvent(turn, fact.row, fact.token);
@@ -98,66 +103,85 @@ function act(turn: Turn, fact: Fact): Decision {
     case 'lease_expired':
       return requeue(turn, fact);
     case 'cancel':
-      if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+      if (isTerminal(state)) return { ...NOTHING, refused: 'already_terminal' };
       cancelOpen(turn, fact.reason);
       end(turn, 'CANCELLED', fact.reason, 'cancelled');
-      return { rows: turn.rows };
+      return { rows: turn.rows, events: turn.events };
     case 'finalize':
-      if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+      if (isTerminal(state)) return { ...NOTHING, refused: 'already_terminal' };
       cancelOpen(turn, 'the execution was finalized');
       end(turn, fact.status, fact.error, 'finalized');
-      return { rows: turn.rows };
+      return { rows: turn.rows, events: turn.events };
   }
 }
 
 function acceptEvent(turn: Turn, produced: ProducedEvent, token: number | undefined): Decision {
   const { state } = turn;
   const row: EventRow = {
-    ...produced,
     execution_id: state.executionId,
     event_id: produced.event_id ?? turn.world.nextId(),
     stream_version: state.version + 1,
     catalog_id: state.catalogId,
+    parent_event_id: produced.parent_event_id,
+    parent_execution_id: produced.parent_execution_id,
+    event_type: produced.event_type,
+    node_id: produced.node_id,
+    node_name: produced.node_name,
+    node_type: produced.node_type,
+    status: produced.status,
     command_id: produced.command_id ?? commandIdOf(produced) ?? null,
+    worker_id: produced.worker_id,
+    duration: produced.duration,
+    context: produced.context,
+    result: produced.result,
+    meta: produced.meta,
+    error: produced.error,
+    created_at: produced.created_at,
   };
   const event = decode(row);
   if (event === undefined || !isCommandEvent(event)) {
-    turn.accept(event === undefined ? row : asForeign(row));
-    return { rows: turn.rows };
+    turn.accept(event === undefined ? row : asForeign(row), undefined);
+    return { rows: turn.rows, events: turn.events };
   }
-  if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+  if (isTerminal(state)) return { ...NOTHING, refused: 'already_terminal' };
   const command = state.commands[event.commandId];
-  if (command === undefined) return { rows: [], refused: 'not_open' };
+  if (command === undefined) return { ...NOTHING, refused: 'not_open' };
   if (event.type === 'command.claimed') return claim(turn, event.commandId, event.workerId);
-  const stale =
-    token !== undefined ? token !== command.token : isOtherWorker(command, produced.worker_id);
-  if (stale) return { rows: [], refused: 'stale_claim', command };
-  turn.accept(row);
+  const stale = token !== undefined ? !holds(command, token) : isOtherWorker(command, produced.worker_id);
+  if (stale) return { ...NOTHING, refused: 'stale_claim', command };
+  turn.accept(row, event);
   if (event.type === 'command.completed' || event.type === 'command.failed') stepFinished(turn, command.step);
-  return { rows: turn.rows };
+  return { rows: turn.rows, events: turn.events };
 }
 
+/** A command back in the queue keeps the token of the lease it lost, so the token alone does not tell. */
+function holds(command: CommandState, token: number): boolean {
+  return command.status !== 'PENDING' && token === command.token;
+}
+
+/** For workers that know no tokens. One that never claimed is believed; one whose lease was lost is not. */
 function isOtherWorker(command: CommandState, workerId: string | null): boolean {
-  return workerId !== null && command.workerId !== null && workerId !== command.workerId;
+  if (workerId === null) return false;
+  return command.workerId === null ? command.token > 0 : workerId !== command.workerId;
 }
 
 function claim(turn: Turn, commandId: string, workerId: string): Decision {
   const { state } = turn;
-  if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+  if (isTerminal(state)) return { ...NOTHING, refused: 'already_terminal' };
   const command = state.commands[commandId];
-  if (command === undefined) return { rows: [], refused: 'not_open' };
-  if (command.status !== 'PENDING') return { rows: [], refused: 'already_claimed', command };
+  if (command === undefined) return { ...NOTHING, refused: 'not_open' };
+  if (command.status !== 'PENDING') return { ...NOTHING, refused: 'already_claimed', command };
   turn.cause = command.eventId;
   turn.emit({ type: 'command.claimed', commandId, step: command.step, workerId, token: command.token + 1 });
-  return { rows: turn.rows, command };
+  return { rows: turn.rows, events: turn.events, command };
 }
 
 function requeue(turn: Turn, fact: Extract<Fact, { type: 'release' | 'lease_expired' }>): Decision {
   const { state } = turn;
-  if (isTerminal(state)) return { rows: [], refused: 'already_terminal' };
+  if (isTerminal(state)) return { ...NOTHING, refused: 'already_terminal' };
   const command = state.commands[fact.commandId];
-  if (command === undefined) return { rows: [], refused: 'not_open' };
-  if (command.status === 'PENDING' || command.token !== fact.token) return { rows: [], refused: 'stale_claim', command };
+  if (command === undefined) return { ...NOTHING, refused: 'not_open' };
+  if (command.status === 'PENDING' || command.token !== fact.token) return { ...NOTHING, refused: 'stale_claim', command };
   const expired = fact.type === 'lease_expired';
   const counted = expired || fact.countAttempt;
   const reason = expired ? 'lease_expired' : fact.reason;
@@ -170,7 +194,7 @@ function requeue(turn: Turn, fact: Extract<Fact, { type: 'release' | 'lease_expi
     const info = { kind: 'connection', retryable: false, code: expired ? 'WORKER_LOST' : 'RELEASED', message };
     turn.emit({ type: 'command.failed', commandId: command.commandId, step: command.step, error: message, info });
     stepFinished(turn, command.step);
-    return { rows: turn.rows };
+    return { rows: turn.rows, events: turn.events };
   }
   turn.emit({
     type: 'command.requeued',
@@ -181,7 +205,7 @@ function requeue(turn: Turn, fact: Extract<Fact, { type: 'release' | 'lease_expi
     delayMs: expired ? 0 : fact.delayMs,
     fromWorker: command.workerId,
   });
-  return { rows: turn.rows, command };
+  return { rows: turn.rows, events: turn.events, command };
 }
 
 /**
@@ -201,7 +225,7 @@ function mergeWorkload(turn: Turn, payload: JsonObject): JsonObject {
     job: { uuid: id, id, execution_id: id },
     __now__: world.now,
   });
-  const merged: JsonObject = {};
+  const merged = dictionary<Json>();
   for (const { key, value } of compiled.workload) {
     if (Object.hasOwn(payload, key)) continue;
     // A name that is not known yet belongs to a later render (for example `keychain`): the text stays as it is.

@@ -67,6 +67,12 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
       const step = stepOf(state, event.step);
       step.toolKind = event.toolKind;
       step.attempt = event.attempt;
+      // A further attempt of the same visit: what the last one failed with is over, and the step is running again.
+      step.phase = 'active';
+      step.error = null;
+      step.info = null;
+      step.failedEventId = null;
+      step.finishedAt = null;
       return;
     }
     case 'command.claimed':

@@ -1,4 +1,4 @@
-export { commandIdOf, decode, encode } from './codec.js';
+export { commandEventId, commandIdOf, decode, encode } from './codec.js';
 export { type CompiledPlaybook, type CompiledStep, compilePlaybook } from './compile.js';
 export { type Decision, decide, ENGINE_REV, type Fact, type ProducedEvent, type Refusal } from './decide.js';
 export type { CommandContext, DomainEvent, ErrorInfo } from './events.js';

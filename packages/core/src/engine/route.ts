@@ -5,7 +5,7 @@ import type { Scope } from '../template/index.js';
 import type { CompiledArc, CompiledEntry, CompiledStep } from './compile.js';
 import type { GraphArc } from './graph.js';
 import { executionScope, outcomeLocals } from './scope.js';
-import type { StepState } from './state.js';
+import { dictionary, type StepState } from './state.js';
 import type { Turn } from './turn.js';
 
 export interface Routed {
@@ -18,28 +18,31 @@ export interface Routed {
 export function route(turn: Turn, compiled: CompiledStep, visit: StepState): Routed {
   const { step } = compiled;
   const failed = visit.phase === 'failed' && step.spec.onError !== 'continue';
+  // Built when a template asks for it: most arcs have none.
   const scope = () => executionScope(turn.state, turn.world, outcomeLocals(step.name, visit));
-  if (!failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope());
+  if (!failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope);
 
-  const chosen = choose(compiled, scope(), failed);
+  const chosen = choose(compiled, scope, failed);
   if (chosen.length === 0 && visit.phase === 'done' && compiled.arcs.length > 0 && turn.compiled.playbook.executor.noNextIsError) {
     const message = 'no arc of `next` matched and executor.spec.no_next_is_error is set';
     const info = { kind: 'schema', retryable: false, code: 'NO_ARC_MATCHED', message };
     turn.emit({ type: 'step.failed', step: step.name, run: visit.run, error: message, info });
     return route(turn, compiled, visit);
   }
-  for (const index of chosen) assign(turn, step.name, compiled.arcs[index]?.set ?? [], scope());
+  for (const index of chosen) assign(turn, step.name, compiled.arcs[index]?.set ?? [], scope);
 
   const graph = turn.compiled.graph;
   const arcs = graph.arcs[compiled.index] ?? [];
   const taken = arcs.filter((arc) => chosen.includes(arc.index) && arc.to >= 0);
-  const reentered = taken.filter((arc) => arc.back && !isRunning(turn, arc.to)).map((arc) => arc.to);
+  // Two arcs to one step are one visit.
+  const reentered = [...new Set(taken.filter((arc) => arc.back && !isRunning(turn, arc.to)).map((arc) => arc.to))];
   const staysInside = taken.some((arc) => !arc.exits && graph.onCycle[arc.from]);
-  const tokens: Record<string, JsonObject> = {};
+  const tokens = dictionary<JsonObject>();
   for (const arc of taken) {
     if (arc.back && !reentered.includes(arc.to)) continue;
     const name = graph.names[arc.to] as string;
-    tokens[name] = { ...tokens[name], ...objectOf(compiled.arcs[arc.index]?.args.render(scope()) ?? {}) };
+    const args = compiled.arcs[arc.index]?.args;
+    tokens[name] = args === undefined ? (tokens[name] ?? {}) : { ...tokens[name], ...objectOf(args.render(scope())) };
   }
   turn.emit({
     type: 'next.evaluated',
@@ -56,7 +59,7 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState): Rou
   return { touched: arcs.filter((arc) => arc.to >= 0).map((arc) => arc.to), reentered };
 }
 
-function choose(compiled: CompiledStep, scope: Scope, failed: boolean): number[] {
+function choose(compiled: CompiledStep, scope: () => Scope, failed: boolean): number[] {
   const chosen: number[] = [];
   for (const [index, arc] of compiled.arcs.entries()) {
     if (!matches(arc, scope, failed)) continue;
@@ -66,15 +69,15 @@ function choose(compiled: CompiledStep, scope: Scope, failed: boolean): number[]
   return chosen;
 }
 
-function matches(arc: CompiledArc, scope: Scope, failed: boolean): boolean {
+function matches(arc: CompiledArc, scope: () => Scope, failed: boolean): boolean {
   if (failed && !arc.handlesFailure) return false;
-  return arc.when === undefined || arc.when.test(scope);
+  return arc.when === undefined || arc.when.test(scope());
 }
 
 /** Steps of the loop that are not running begin again; a token that already waits outside the loop is not taken back. */
 function newEpoch(turn: Turn, from: number, chosen: readonly number[], heads: readonly number[]): Record<string, number[]> {
   const { graph } = turn.compiled;
-  const reset: Record<string, number[]> = {};
+  const reset = dictionary<number[]>();
   for (const head of heads) {
     for (const node of graph.members[graph.component[head] ?? -1] ?? []) {
       if (isRunning(turn, node)) continue;
@@ -95,10 +98,11 @@ function isRunning(turn: Turn, node: number): boolean {
   return turn.state.steps[turn.compiled.graph.names[node] as string]?.phase === 'active';
 }
 
-function assign(turn: Turn, step: string, entries: readonly CompiledEntry[], scope: Scope): void {
+function assign(turn: Turn, step: string, entries: readonly CompiledEntry[], scope: () => Scope): void {
   if (entries.length === 0) return;
-  const values: JsonObject = {};
-  for (const entry of entries) values[entry.key] = entry.value.render(scope);
+  const values = dictionary<Json>();
+  const names = scope();
+  for (const entry of entries) values[entry.key] = entry.value.render(names);
   turn.emit({ type: 'ctx.updated', step, values });
 }
 

@@ -34,6 +34,8 @@ export interface Catalog {
 }
 
 const MAX_COMPILED = 2_000;
+/** What the column can hold. */
+const MAX_VERSION = 2_147_483_647;
 
 export function createCatalog(options: { pool: pg.Pool; nextId(): Id; now(): Date }): Catalog {
   const { pool } = options;
@@ -153,6 +155,6 @@ export function catalogIdOf(value: Json | undefined): Id | undefined {
 export function versionOf(value: Json | undefined): number | null {
   if (value === undefined || value === null || value === 'latest' || value === '') return null;
   const version = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
-  if (typeof version !== 'number' || !Number.isInteger(version)) throw new ApiProblem('invalid', 'Invalid version number');
+  if (typeof version !== 'number' || !Number.isInteger(version) || Math.abs(version) > MAX_VERSION) throw new ApiProblem('invalid', 'Invalid version number');
   return version;
 }

@@ -1,6 +1,6 @@
 // SQL of `noetl.catalog`. A version is taken under a lock on its path, so two registrations cannot get the same number.
 import type { Id, Json } from '@noetl/core';
-import { stringifyJson } from '@noetl/core';
+import { stringifyJson, toStorableText } from '@noetl/core';
 import type pg from 'pg';
 
 export interface CatalogRow {
@@ -54,8 +54,8 @@ export async function insertEntry(
       entry.kind,
       entry.content,
       entry.contentHash,
-      stringifyJson(entry.payload),
-      stringifyJson(entry.meta),
+      toStorableText(stringifyJson(entry.payload)),
+      toStorableText(stringifyJson(entry.meta)),
     ]);
     await client.query('COMMIT');
     const [row] = result.rows;

@@ -73,6 +73,7 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
       const waiter: Waiter = {
         workerId: wish.workerId,
         pools: new Set(wish.pools),
+        urgent: false,
         wanted: wish.max,
         promised: 0,
         received: [],
@@ -113,6 +114,7 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
       const waiter: Waiter = {
         workerId: wish.workerId,
         pools: new Set(wish.pools),
+        urgent: true,
         wanted: wish.max - ready.length,
         promised: 0,
         received: [],

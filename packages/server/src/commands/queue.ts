@@ -7,6 +7,8 @@ import { type ReadyCommand, readyFromOffer } from './ready.js';
 export interface Waiter {
   readonly workerId: string;
   readonly pools: ReadonlySet<string>;
+  /** A report is answered now; a poll can wait for the next command. */
+  readonly urgent: boolean;
   /** How many more it takes. */
   wanted: number;
   /** Claimed for it in a batch that is not committed yet. */
@@ -43,7 +45,8 @@ const CAPACITY = 20_000;
 
 export function createCommandQueue(): CommandQueue {
   const byPool = new Map<string, Map<string, ReadyCommand>>();
-  const waiters = new Set<Waiter>();
+  const urgent = new Set<Waiter>();
+  const patient = new Set<Waiter>();
   let ready = 0;
 
   const poolOf = (pool: string) => {
@@ -53,6 +56,13 @@ export function createCommandQueue(): CommandQueue {
       byPool.set(pool, commands);
     }
     return commands;
+  };
+
+  const takerFor = (pool: string): Waiter | undefined => {
+    for (const set of [urgent, patient]) {
+      for (const waiter of set) if (waiter.wanted > 0 && waiter.pools.has(pool)) return waiter;
+    }
+    return undefined;
   };
 
   return {
@@ -75,54 +85,49 @@ export function createCommandQueue(): CommandQueue {
       if (commands.has(command.commandId) || ready >= CAPACITY) return false;
       commands.set(command.commandId, command);
       ready++;
-      for (const waiter of waiters) {
-        if (waiter.wanted <= 0 || !waiter.pools.has(command.pool)) continue;
-        waiter.wake();
-        break;
-      }
+      takerFor(command.pool)?.wake();
       return true;
     },
     forget(commandId) {
       for (const commands of byPool.values()) if (commands.delete(commandId)) ready--;
     },
     wait(waiter) {
-      waiters.add(waiter);
-      return () => waiters.delete(waiter);
+      const set = waiter.urgent ? urgent : patient;
+      set.add(waiter);
+      return () => set.delete(waiter);
     },
     offer(offer) {
       const pool = offer.insert.pool;
       // First come, first served: older commands of this pool are ready, so nobody is waiting for it anyway.
       if ((byPool.get(pool)?.size ?? 0) > 0) return undefined;
-      for (const waiter of waiters) {
-        if (waiter.wanted <= 0 || !waiter.pools.has(pool)) continue;
-        waiter.wanted--;
-        waiter.promised++;
-        return {
-          workerId: waiter.workerId,
-          delivered(token) {
-            waiter.promised--;
-            waiter.received.push({ command: readyFromOffer(offer), token });
-            waiter.settled();
-          },
-          withdrawn() {
-            waiter.promised--;
-            waiter.wanted++;
-            waiter.settled();
-          },
-        };
-      }
-      return undefined;
+      const waiter = takerFor(pool);
+      if (waiter === undefined) return undefined;
+      waiter.wanted--;
+      waiter.promised++;
+      return {
+        workerId: waiter.workerId,
+        delivered(token) {
+          waiter.promised--;
+          waiter.received.push({ command: readyFromOffer(offer), token });
+          waiter.settled();
+        },
+        withdrawn() {
+          waiter.promised--;
+          waiter.wanted++;
+          waiter.settled();
+        },
+      };
     },
     wantedPools() {
       const pools = new Set<string>();
-      for (const waiter of waiters) if (waiter.wanted > 0) for (const pool of waiter.pools) pools.add(pool);
+      for (const waiter of patient) if (waiter.wanted > 0) for (const pool of waiter.pools) pools.add(pool);
       return pools;
     },
     get ready() {
       return ready;
     },
     get waiting() {
-      return waiters.size;
+      return patient.size;
     },
   };
 }

@@ -1,5 +1,5 @@
 // SQL of `noetl.command` outside the append transaction: finding ready commands, renewing and expiring leases.
-import type { Id, Json } from '@noetl/core';
+import { commandEventId, type Id, type Json } from '@noetl/core';
 import type pg from 'pg';
 import type { ReadyCommand } from './ready.js';
 
@@ -55,8 +55,8 @@ export interface ClosedCommand {
 export async function commandStatuses(pool: pg.Pool, ids: readonly string[]): Promise<Map<string, ClosedCommand>> {
   const result = await pool.query<{ command_id: string; status: string; claim_token: number }>({
     name: 'command-statuses',
-    text: `SELECT command_id, status, claim_token::float8 AS claim_token FROM noetl.command WHERE command_id = ANY ($1::text[])`,
-    values: [ids],
+    text: `SELECT command_id, status, claim_token::float8 AS claim_token FROM noetl.command WHERE event_id = ANY ($1::bigint[])`,
+    values: [ids.flatMap((id) => commandEventId(id) ?? [])],
   });
   return new Map(result.rows.map((row) => [row.command_id, { status: row.status, token: row.claim_token }]));
 }
@@ -73,11 +73,11 @@ export async function renewLeases(
   const result = await pool.query<{ command_id: string }>({
     name: 'renew-leases',
     text: `UPDATE noetl.command c SET lease_until = now() + $3 * interval '1 ms'
-           FROM unnest($1::text[], $2::bigint[]) AS l(command_id, claim_token)
-           WHERE c.command_id = l.command_id AND c.claim_token = l.claim_token
+           FROM unnest($1::bigint[], $2::bigint[]) AS l(event_id, claim_token)
+           WHERE c.event_id = l.event_id AND c.claim_token = l.claim_token
              AND c.status IN ('CLAIMED', 'RUNNING') AND c.lease_until IS NOT NULL
            RETURNING c.command_id`,
-    values: [leases.map((lease) => lease.command_id), leases.map((lease) => lease.claim_token), leaseMs],
+    values: [leases.map((lease) => commandEventId(lease.command_id) ?? '0'), leases.map((lease) => lease.claim_token), leaseMs],
   });
   return new Set(result.rows.map((row) => row.command_id));
 }
@@ -102,8 +102,8 @@ export interface ExpiredLease {
 export async function takeExpiredLeases(pool: pg.Pool, limit: number): Promise<ExpiredLease[]> {
   const result = await pool.query<ExpiredLease>({
     name: 'expired-leases',
-    text: `UPDATE noetl.command SET lease_until = NULL WHERE command_id IN (
-             SELECT command_id FROM noetl.command
+    text: `UPDATE noetl.command SET lease_until = NULL WHERE event_id IN (
+             SELECT event_id FROM noetl.command
              WHERE status IN ('CLAIMED', 'RUNNING') AND (lease_until < now() OR lease_until IS NULL)
              ORDER BY lease_until NULLS FIRST LIMIT $1 FOR UPDATE SKIP LOCKED)
            RETURNING command_id, execution_id, claim_token::float8 AS claim_token`,

@@ -1,4 +1,4 @@
-import { type Id, isObject, type Json, type JsonObject, parseId } from '@noetl/core';
+import { compareIds, type Id, isObject, type Json, type JsonObject, parseId, redact } from '@noetl/core';
 import { Type } from 'typebox';
 import type { Catalog } from '../catalog/index.js';
 import type { Pools } from '../db/index.js';
@@ -76,7 +76,9 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
         throw new ApiProblem('invalid', `execute batch size ${executions.length} exceeds the ${MAX_BATCH} cap`);
       }
       metrics.executeBatchSize(executions.length);
-      const results = await Promise.all(executions.map((item, index) => startOne(item as Json, index)));
+      const key = request.headers['idempotency-key'];
+      const keyOf = (index: number) => (typeof key === 'string' ? `${key}#${index}` : undefined);
+      const results = await Promise.all(executions.map((item, index) => startOne(item as Json, index, keyOf(index))));
       const count = (status: string) => results.filter((result) => result.status === status).length;
       return {
         count: results.length,
@@ -88,10 +90,10 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
     },
   );
 
-  async function startOne(item: Json, index: number): Promise<JsonObject> {
+  async function startOne(item: Json, index: number, key: string | undefined): Promise<JsonObject> {
     try {
       if (!isObject(item)) throw new ApiProblem('invalid', 'every item of `executions` must be an object');
-      const started = await starter.start(item);
+      const started = await starter.start(item, key);
       metrics.executeOutcome('batch', started.status === 'started' ? 'new' : 'duplicate');
       const { execution_id, status, commands_generated } = started;
       return { index, status, execution_id, commands_generated };
@@ -135,7 +137,7 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
       const found = await Promise.all(pools.shards.map((shard) => listExecutions(shard.pool, filter, size + offset)));
       const rows = found
         .flat()
-        .sort((a, b) => (a.start_time === b.start_time ? 0 : a.start_time < b.start_time ? 1 : -1))
+        .sort((a, b) => Date.parse(b.start_time) - Date.parse(a.start_time) || compareIds(b.execution_id, a.execution_id))
         .slice(offset, offset + size);
       const versions = await versionsOf(pools.cluster, rows.map((row) => row.catalog_id));
       return rows.map((row) => summaryOf(row, versions.get(row.catalog_id) ?? null));
@@ -169,7 +171,7 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
       const [versions, state] = await Promise.all([versionsOf(pools.cluster, [row.catalog_id]), log.state(row.execution_id)]);
       return {
         ...summaryOf(row, versions.get(row.catalog_id) ?? null),
-        workload: state?.workload ?? null,
+        workload: redact(state?.workload ?? null),
         events: include_events ? (paged ? events : events.reverse()) : [],
         events_included: include_events,
         events_endpoint: `/api/executions/${row.execution_id}/events`,

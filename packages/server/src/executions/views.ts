@@ -71,7 +71,7 @@ export function statusOf(row: ExecutionRow, state: ExecutionState): StatusRespon
 }
 
 export function resultOf(state: ExecutionState): ResultResponse {
-  const steps: Record<string, Json> = {};
+  const steps: Record<string, Json> = Object.create(null); // steps may be called `__proto__`
   for (const [name, step] of Object.entries(state.steps)) if (step.hasData) steps[name] = redact(step.data);
   const { failure } = state;
   const failed = state.status === 'FAILED' || state.status === 'CANCELLED';

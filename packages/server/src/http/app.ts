@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
 import { parseJson, stringifyJson } from '@noetl/core';
-import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, type RawServerDefault } from 'fastify';
+import { type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, type RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { ApiProblem, sendProblem, toProblem } from '../errors.js';
+import { ApiProblem, problemBody, sendProblem, toProblem } from '../errors.js';
 import { guardAccess, type Access } from './access.js';
 
 export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
@@ -34,6 +35,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     requestTimeout: 0,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 512 },
+    // What fails before a route is found has the same shape.
+    frameworkErrors: (error, request, reply) => sendProblem(request, reply, toProblem(error, options.isTransient)),
+    clientErrorHandler: refuseNonsense,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   await app.register(swagger, {
@@ -77,6 +81,15 @@ function acceptJson(app: App): void {
       done(error as Error, undefined);
     }
   });
+}
+
+/** Bytes that are not HTTP, or headers beyond the limit: there is no request yet, so the answer is written by hand. */
+function refuseNonsense(error: ConnectionError, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const tooLong = error.code === 'HPE_HEADER_OVERFLOW';
+  const body = stringifyJson(problemBody(new ApiProblem('malformed', tooLong ? 'The headers are too long' : 'This is not HTTP')));
+  const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  socket.end(`${head}\r\n\r\n${body}`);
 }
 
 function validationProblem(error: FastifyError): ApiProblem | undefined {

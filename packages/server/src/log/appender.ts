@@ -18,7 +18,7 @@ export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
 }
 
-const MAX_BATCH = 1_000;
+const MAX_BATCH = 64;
 const MAX_QUEUE = 50_000;
 /** Two: while Postgres writes one batch, the engine decides the next. More would only make batches smaller. */
 const MAX_PARALLEL = 2;

@@ -8,6 +8,7 @@
 import {
   type CompiledPlaybook,
   type Decision,
+  type DomainEvent,
   decide,
   type EventRow,
   type ExecutionState,
@@ -84,6 +85,7 @@ interface Work {
   readonly fromCache: boolean;
   readonly expected: number;
   readonly rows: EventRow[];
+  readonly events: (DomainEvent | undefined)[];
   readonly outcomes: Outcome[][];
   readonly takers: { readonly taker: Taker; readonly token: number }[];
   readonly open: Offer[];
@@ -145,6 +147,7 @@ async function loadStates(options: BatchOptions, jobs: readonly Job[]): Promise<
       fromCache: cached !== undefined || fresh,
       expected: 0,
       rows: [],
+      events: [],
       outcomes: [],
       takers: [],
       open: [],
@@ -235,22 +238,22 @@ function decideJob(
   const outcomes: Outcome[] = [];
   for (const fact of job.facts) {
     if (compiled === undefined) {
-      outcomes.push({ rows: [], refused: 'not_started' });
+      outcomes.push({ rows: [], events: [], refused: 'not_started' });
       continue;
     }
     const given = fact.type === 'event' ? fact.row.event_id : null;
     if (given !== null) {
       const key = eventKey(work.id, given);
       if (stored.has(key)) {
-        outcomes.push({ rows: [], duplicate: true });
+        outcomes.push({ rows: [], events: [], duplicate: true });
         continue;
       }
       stored.add(key); // twice in one batch is once
     }
     const decision = decide(compiled, work.state, fact, world);
-    for (const row of decision.rows) work.rows.push(row);
+    add(work, decision);
     outcomes.push(decision);
-    offerIssued(options, work, compiled, world, decision.rows);
+    offerIssued(options, work, compiled, world, decision);
   }
   return outcomes;
 }
@@ -261,11 +264,11 @@ function offerIssued(
   work: Work,
   compiled: CompiledPlaybook,
   world: World,
-  rows: readonly EventRow[],
+  { rows, events }: Decision,
 ): void {
-  for (const row of rows) {
-    if (row.event_type !== 'command.issued') continue;
-    const insert = commandChanges([row]).inserts[0];
+  for (const [index, row] of rows.entries()) {
+    if (events[index]?.type !== 'command.issued') continue;
+    const insert = commandChanges([row], [events[index]]).inserts[0];
     if (insert === undefined || work.state.commands[insert.command_id] === undefined) continue;
     const offer: Offer = { insert, row };
     const taker = options.offer(offer);
@@ -274,9 +277,14 @@ function offerIssued(
       continue;
     }
     const claim = decide(compiled, work.state, { type: 'claim', commandId: insert.command_id, workerId: taker.workerId }, world);
-    for (const claimed of claim.rows) work.rows.push(claimed);
+    add(work, claim);
     work.takers.push({ taker, token: work.state.commands[insert.command_id]?.token ?? 0 });
   }
+}
+
+function add(work: Work, decision: Decision): void {
+  for (const row of decision.rows) work.rows.push(row);
+  for (const event of decision.events) work.events.push(event);
 }
 
 /** The executions that were not at the version their decisions were made on. */
@@ -284,10 +292,11 @@ async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<
   const writing = works.filter((work) => work.rows.length > 0);
   const stale = new Set<Id>();
   if (writing.length > 0) {
-    const commands = commandChanges(writing.flatMap((work) => work.rows));
+    const rows = writing.flatMap((work) => work.rows);
+    const commands = commandChanges(rows, writing.flatMap((work) => work.events));
     const written = await append(options.shard.pool, {
       executions: writing.map((work) => executionChange(work.state, work.expected, work.rows)),
-      events: writing.flatMap((work) => work.rows),
+      events: rows,
       ...commands,
       leaseMs: options.leaseMs,
     });

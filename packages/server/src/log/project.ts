@@ -1,7 +1,6 @@
 // What rows of the log imply for the read model: the execution row and the command rows. Written in the transaction of the
 // events themselves, and recomputable from them at any time. Several events about one row become one change.
-import type { EventRow, ExecutionState, Id } from '@noetl/core';
-import { decode, isErrorStatus } from '@noetl/core';
+import { commandEventId, type DomainEvent, type EventRow, type ExecutionState, type Id, isErrorStatus } from '@noetl/core';
 
 export interface ExecutionChange {
   readonly execution_id: Id;
@@ -45,7 +44,7 @@ export interface CommandInsert {
 
 /** Absent fields stay as they are. */
 export interface CommandUpdate {
-  command_id: string;
+  event_id: Id;
   execution_id: Id;
   status?: string;
   attempt?: number;
@@ -86,12 +85,12 @@ export function executionChange(state: ExecutionState, expected: number, rows: r
   };
 }
 
-export function commandChanges(rows: readonly EventRow[]): CommandChanges {
+/** `events[i]` is what `rows[i]` means. */
+export function commandChanges(rows: readonly EventRow[], events: readonly (DomainEvent | undefined)[]): CommandChanges {
   const inserts = new Map<string, CommandInsert>();
   const updates = new Map<string, CommandUpdate>();
-  for (const row of rows) {
-    if (row.command_id === null) continue;
-    const event = decode(row);
+  for (const [index, row] of rows.entries()) {
+    const event = events[index];
     if (event === undefined || !('commandId' in event)) continue;
     if (event.type === 'command.issued') {
       inserts.set(event.commandId, {
@@ -118,7 +117,9 @@ export function commandChanges(rows: readonly EventRow[]): CommandChanges {
     }
     let target: CommandInsert | CommandUpdate | undefined = inserts.get(event.commandId) ?? updates.get(event.commandId);
     if (target === undefined) {
-      target = { command_id: event.commandId, execution_id: row.execution_id, latest_event_id: row.event_id };
+      const eventId = commandEventId(event.commandId);
+      if (eventId === undefined) throw new Error(`command id '${event.commandId}' names no event`);
+      target = { event_id: eventId, execution_id: row.execution_id, latest_event_id: row.event_id };
       updates.set(event.commandId, target);
     }
     target.latest_event_id = row.event_id;

@@ -1,6 +1,6 @@
 // SQL of `noetl.runtime`: the processes that serve this installation and when they were last heard of.
 import type { Id, Json } from '@noetl/core';
-import { stringifyJson } from '@noetl/core';
+import { stringifyJson, toStorableText } from '@noetl/core';
 import type pg from 'pg';
 
 export interface RuntimeRow {
@@ -24,7 +24,7 @@ const COLUMNS = `runtime_id, name, kind, uri, status, labels, capabilities, capa
 export type Registration = Pick<RuntimeRow, 'runtime_id' | 'name' | 'kind' | 'uri' | 'status' | 'labels' | 'capabilities' | 'capacity' | 'runtime'>;
 
 export async function upsertRuntime(pool: pg.Pool, row: Registration): Promise<RuntimeRow> {
-  const json = (value: Json) => (value === null ? null : stringifyJson(value));
+  const json = (value: Json) => (value === null ? null : toStorableText(stringifyJson(value)));
   const result = await pool.query<RuntimeRow>(
     `INSERT INTO noetl.runtime (runtime_id, name, kind, uri, status, labels, capabilities, capacity, runtime)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

@@ -1,0 +1,68 @@
+// Conditions of random playbooks, written twice: as the template the engine evaluates, and as a function the oracle trusts.
+import type { Condition } from '../../playbook/model.js';
+import type { Random } from './random.js';
+
+export interface Workload {
+  readonly low: number;
+  readonly high: number;
+  readonly flag: boolean;
+}
+
+/** What a condition of one visit can look at. */
+export interface View {
+  readonly workload: Workload;
+  readonly failed: boolean;
+  /** The value the tool answered with; undefined when it gave none. */
+  readonly value: number | undefined;
+  /** What the step's own `set` has written; undefined when it did not run. */
+  readonly seen: number | undefined;
+}
+
+export interface PlannedCondition {
+  readonly source: Condition;
+  /** Undefined: depends on how often the step ran, which only a loop knows. */
+  readonly holds?: (view: View) => boolean;
+  readonly seesOutcome: boolean;
+}
+
+export const MAX_VISITS = 3;
+
+export function conditionFor(random: Random, step: string, use: 'guard' | 'arc' | 'error' | 'again'): PlannedCondition {
+  const own = `["${step}"]`;
+  switch (use) {
+    case 'guard':
+      return random.pick([...onWorkload(random), literal(random.chance(0.5))]);
+    case 'again':
+      return { source: `{{ ctx.visits${own} < ${MAX_VISITS} }}`, seesOutcome: false };
+    case 'error':
+      return random.pick([
+        outcome("{{ event.name == 'call.error' }}", (view) => view.failed),
+        outcome("{{ output.status == 'error' }}", (view) => view.failed),
+        outcome('{{ error is not none and workload.flag }}', (view) => view.failed && view.workload.flag),
+        outcome('{{ error.message is defined }}', (view) => view.failed),
+      ]);
+    case 'arc':
+      return random.pick([
+        ...onWorkload(random),
+        literal(random.chance(0.5)),
+        outcome("{{ event.name == 'call.done' }}", (view) => !view.failed),
+        outcome("{{ output.status == 'ok' and workload.flag }}", (view) => !view.failed && view.workload.flag),
+        plain('{{ output.data.value == 1 }}', (view) => view.value === 1),
+        plain('{{ output.data.value >= workload.low }}', (view) => view.value !== undefined && view.value >= view.workload.low),
+        plain(`{{ ctx.seen${own} == 2 }}`, (view) => view.seen === 2),
+      ]);
+  }
+}
+
+function onWorkload(random: Random): PlannedCondition[] {
+  const bar = random.between(0, 3);
+  return [
+    plain(`{{ workload.low > ${bar} }}`, ({ workload }) => workload.low > bar),
+    plain('{{ workload.low <= workload.high }}', ({ workload }) => workload.low <= workload.high),
+    plain('{{ not workload.flag }}', ({ workload }) => !workload.flag),
+  ];
+}
+
+const plain = (source: string, holds: (view: View) => boolean): PlannedCondition => ({ source, holds, seesOutcome: false });
+const outcome = (source: string, holds: (view: View) => boolean): PlannedCondition => ({ source, holds, seesOutcome: true });
+const literal = (value: boolean): PlannedCondition => ({ source: value, holds: () => value, seesOutcome: false });

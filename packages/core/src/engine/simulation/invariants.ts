@@ -1,0 +1,163 @@
+// What must be true of any log that ended, whatever happened on the way. Reads rows and the plan; asks the engine nothing.
+import { isObject } from '../../json/index.js';
+import type { JsonObject } from '../../json/types.js';
+import type { EventRow } from '../row.js';
+import type { RandomGraph } from './graphs.js';
+import { arcsOf } from './oracle.js';
+
+const TERMINAL: ReadonlySet<string> = new Set(['playbook.completed', 'playbook.failed', 'playbook_cancelled']);
+const CLOSING: ReadonlySet<string> = new Set(['command.completed', 'command.failed', 'command.cancelled']);
+
+/** Throws with the first invariant that does not hold. */
+export function checkLog(graph: RandomGraph, all: readonly EventRow[]): void {
+  const rows = all.filter(moves);
+  checkVersions(all);
+  checkEnd(rows);
+  checkCommands(rows);
+  checkVisits(rows);
+  checkVerdict(graph, rows);
+  if (graph.acyclic) checkJoins(graph, rows);
+}
+
+/** Not an event that somebody else has posted: those are history only. */
+function moves(row: EventRow): boolean {
+  if (metaOf(row).external === true || row.event_type === 'order.shipped') return false;
+  return !row.event_type.startsWith('command.') || row.command_id !== null;
+}
+
+function checkVersions(rows: readonly EventRow[]): void {
+  rows.forEach((row, index) => {
+    ensure(row.stream_version === index + 1, `row ${index + 1} has version ${row.stream_version}`);
+  });
+}
+
+function checkEnd(rows: readonly EventRow[]): void {
+  const ends = rows.filter((row) => TERMINAL.has(row.event_type));
+  ensure(ends.length === 1, `${ends.length} terminal events`);
+  const after = rows.filter((row) => row.stream_version > (ends[0]?.stream_version ?? 0));
+  ensure(after.length === 0, `${after[0]?.event_type} after the end`);
+}
+
+function checkCommands(rows: readonly EventRow[]): void {
+  const closed = new Map<string, number>();
+  const tokens = new Map<string, number>();
+  for (const row of rows) {
+    const id = row.command_id;
+    if (id === null) continue;
+    if (row.event_type === 'command.issued') {
+      ensure(!closed.has(id), `${id} was issued twice`);
+      closed.set(id, 0);
+    } else if (CLOSING.has(row.event_type)) {
+      closed.set(id, (closed.get(id) ?? 10) + 1);
+    } else if (row.event_type === 'command.claimed') {
+      const token = Number(metaOf(row).claim_token);
+      ensure(token > (tokens.get(id) ?? 0), `token ${token} of ${id} does not grow`);
+      tokens.set(id, token);
+    }
+  }
+  for (const [id, count] of closed) ensure(count === 1, `${id} was closed ${count} times`);
+}
+
+/** A step runs once, until an arc that goes back begins a new epoch for it; a visit has one open command at a time. */
+function checkVisits(rows: readonly EventRow[]): void {
+  const decided = new Set<string>();
+  const runs = new Map<string, number>();
+  const open = new Map<string, string>();
+  for (const row of rows) {
+    const step = row.node_name ?? '';
+    const run = Number(metaOf(row).run ?? 0);
+    switch (row.event_type) {
+      case 'step.enter':
+      case 'step.skipped': {
+        ensure(!decided.has(step), `'${step}' was decided twice in one epoch (version ${row.stream_version})`);
+        decided.add(step);
+        const moved = run > (runs.get(step) ?? 0);
+        ensure(moved || metaOf(row).reason === 'dead_path', `visit ${run} of '${step}' does not grow`);
+        runs.set(step, run);
+        break;
+      }
+      case 'next.evaluated':
+        for (const name of Object.keys(objectOf(detailOf(row).reset))) decided.delete(name);
+        break;
+      case 'command.issued':
+        ensure(!open.has(step), `'${step}' has two open commands (version ${row.stream_version})`);
+        open.set(step, row.command_id ?? '');
+        break;
+      default:
+        if (CLOSING.has(row.event_type)) open.delete(step);
+    }
+  }
+}
+
+/** COMPLETED exactly when nothing failed unhandled and nobody stopped the run; then every taken arc led somewhere. */
+function checkVerdict(graph: RandomGraph, rows: readonly EventRow[]): void {
+  const end = rows.find((row) => TERMINAL.has(row.event_type)) as EventRow;
+  const reason = metaOf(end).reason;
+  ensure(reason !== 'evaluate_error', `the engine failed: ${end.error}`);
+  if (reason === 'cancelled' || reason === 'finalized') return;
+  const plans = new Map(graph.plans.map((plan) => [plan.name, plan]));
+  const broken = new Set<string>();
+  const visited = new Set<string>();
+  const targets = new Set<string>();
+  let unhandled = false;
+  for (const row of rows) {
+    const step = row.node_name ?? '';
+    if (row.event_type === 'step.enter' || (row.event_type === 'step.skipped' && metaOf(row).reason === 'guard')) visited.add(step);
+    if (row.event_type === 'command.failed' || row.event_type === 'step.failed') broken.add(step);
+    if (row.event_type === 'command.completed' && row.status === 'error') broken.add(step);
+    if (row.event_type === 'command.issued') broken.delete(step);
+    if (row.event_type !== 'next.evaluated') continue;
+    const plan = plans.get(step);
+    const taken = detailOf(row).taken as number[];
+    if (broken.delete(step) && plan?.onError !== 'continue' && taken.length === 0) unhandled = true;
+    if (plan !== undefined) for (const index of taken) targets.add(arcsOf(graph, plan)[index]?.to ?? 'end');
+  }
+  const status = unhandled ? 'FAILED' : 'COMPLETED';
+  ensure(end.status === status, `the run ended ${end.status}, its steps say ${status}`);
+  if (unhandled) return;
+  ensure(broken.size === 0, `a failure of '${[...broken].join("', '")}' was never routed`);
+  for (const name of targets) ensure(visited.has(name) || !plans.has(name), `an arc to '${name}' was taken, but it never ran`);
+}
+
+/** On a graph without cycles: a step starts, or is skipped, only when each branch into it has finished or is dead. */
+function checkJoins(graph: RandomGraph, rows: readonly EventRow[]): void {
+  const { entryStep, finalStep } = graph.playbook.executor;
+  const sources = new Map<string, { from: string; index: number }[]>();
+  for (const plan of graph.plans) {
+    arcsOf(graph, plan).forEach(({ to }, index) => {
+      sources.set(to, [...(sources.get(to) ?? []), { from: plan.name, index }]);
+    });
+  }
+  /** Arcs that each finished step took. */
+  const taken = new Map<string, readonly number[]>();
+  const decided = new Set<string>();
+  const isDead = (name: string): boolean => {
+    if (name === entryStep || name === finalStep || decided.has(name)) return false;
+    return (sources.get(name) ?? []).every(({ from, index }) => {
+      const arcs = taken.get(from);
+      return arcs === undefined ? isDead(from) : !arcs.includes(index);
+    });
+  };
+  for (const row of rows) {
+    const step = row.node_name ?? '';
+    if (row.event_type === 'next.evaluated') taken.set(step, detailOf(row).taken as number[]);
+    if (row.event_type !== 'step.enter' && row.event_type !== 'step.skipped') continue;
+    const arcs = sources.get(step) ?? [];
+    const holdsToken = arcs.some(({ from, index }) => taken.get(from)?.includes(index));
+    if (metaOf(row).reason === 'dead_path') ensure(!holdsToken, `'${step}' was skipped although an arc to it was taken`);
+    else if (step !== entryStep && step !== finalStep) ensure(holdsToken, `'${step}' started although no arc to it was taken`);
+    for (const { from } of arcs) {
+      ensure(taken.has(from) || isDead(from), `'${step}' was decided before its branch '${from}' (version ${row.stream_version})`);
+    }
+    decided.add(step);
+    if (metaOf(row).reason === 'dead_path') taken.set(step, []);
+  }
+}
+
+const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+const metaOf = (row: EventRow): JsonObject => objectOf(row.meta);
+const detailOf = (row: EventRow): JsonObject => objectOf(objectOf(row.result).context);
+
+function ensure(holds: boolean, message: string): void {
+  if (!holds) throw new Error(message);
+}
