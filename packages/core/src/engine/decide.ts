@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../json/types.js';
 import { scopeOf } from '../template/index.js';
 import { asForeign, commandIdOf, decode, isCommandEvent } from './codec.js';
 import type { CompiledPlaybook } from './compile.js';
-import { cancelOpen, end, start, stepFinished } from './drive.js';
+import { cancelOpen, end, start, stepFinished, WORKER_LOST } from './drive.js';
 import type { DomainEvent } from './events.js';
 import type { EventRow } from './row.js';
 import { type CommandState, dictionary, type ExecutionState, isTerminal } from './state.js';
@@ -150,7 +150,7 @@ function acceptEvent(turn: Turn, produced: ProducedEvent, token: number | undefi
   const stale = token !== undefined ? !holds(command, token) : isOtherWorker(command, produced.worker_id);
   if (stale) return { ...NOTHING, refused: 'stale_claim', command };
   turn.accept(row, event);
-  if (event.type === 'command.completed' || event.type === 'command.failed') stepFinished(turn, command.step);
+  if (state.commands[event.commandId] === undefined) stepFinished(turn, command.step);
   return { rows: turn.rows, events: turn.events };
 }
 
@@ -191,7 +191,7 @@ function requeue(turn: Turn, fact: Extract<Fact, { type: 'release' | 'lease_expi
     const message = unsafe
       ? `worker ${command.workerId} was lost while it ran a command that is declared not idempotent`
       : `gave up after ${command.attempt} attempts: ${reason}`;
-    const info = { kind: 'connection', retryable: false, code: expired ? 'WORKER_LOST' : 'RELEASED', message };
+    const info = { kind: 'connection', retryable: false, code: expired ? WORKER_LOST : 'RELEASED', message };
     turn.emit({ type: 'command.failed', commandId: command.commandId, step: command.step, error: message, info });
     stepFinished(turn, command.step);
     return { rows: turn.rows, events: turn.events };

@@ -8,6 +8,12 @@ import { candidates, judge } from './settle.js';
 import { isTerminal } from './state.js';
 import type { Turn } from './turn.js';
 
+/** The failure of a command whose worker vanished. */
+export const WORKER_LOST = 'WORKER_LOST';
+
+/** A loop of steps that are all skipped by their guards, or fail before they need a worker, would never give the turn back. */
+const MAX_ENDLESS_LAUNCHES = 1_000;
+
 export function start(turn: Turn): void {
   drive(turn, [], turn.compiled.graph.entry);
 }
@@ -21,7 +27,9 @@ export function stepFinished(turn: Turn, name: string): void {
     visit.phase === 'failed' &&
     compiled.step.spec.onError === 'retry' &&
     visit.attempt < (compiled.step.spec.maxAttempts ?? 3) &&
-    turn.state.failure === null;
+    turn.state.failure === null &&
+    // The lost worker may have done the work: what must not be done twice is not retried either.
+    (compiled.step.spec.idempotent || visit.info?.code !== WORKER_LOST);
   if (again) {
     visitAgain(turn, compiled, visit.attempt + 1);
     return;
@@ -38,8 +46,12 @@ function drive(turn: Turn, finished: readonly string[], entry?: number): void {
   const { graph } = compiled;
   const unrouted = [...finished];
   const touched = new Set<number>();
+  let launches = 0;
   const launch = (node: number) => {
     const step = compiled.steps[node] as CompiledStep;
+    if (++launches > MAX_ENDLESS_LAUNCHES + graph.names.length) {
+      throw new Error(`step '${step.step.name}' goes round in a loop that no worker ever enters`);
+    }
     if (dispatch(turn, step) !== 'running') unrouted.push(step.step.name);
   };
   if (entry !== undefined) launch(entry);
@@ -91,7 +103,7 @@ function routeOrFail(turn: Turn, step: CompiledStep): ReturnType<typeof route> {
     if (!(error instanceof TemplateError) || visit.phase === 'failed') throw error;
     const info = { kind: 'transform', retryable: false, code: 'TEMPLATE_ERROR', message: error.message };
     turn.emit({ type: 'step.failed', step: name, run: visit.run, error: `Template error: ${error.message}`, info });
-    return route(turn, step, visit);
+    return route(turn, step, visit, true);
   }
 }
 

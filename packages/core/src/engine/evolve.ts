@@ -42,6 +42,8 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
       step.run = event.run;
       step.decided = true;
       step.phase = event.reason === 'guard' ? 'guarded' : 'skipped';
+      // Its arcs are asked next: they must not see how an earlier visit ended.
+      if (event.reason === 'guard') forgetFailure(step);
       delete state.waiting[event.step];
       return;
     }
@@ -69,10 +71,8 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
       step.attempt = event.attempt;
       // A further attempt of the same visit: what the last one failed with is over, and the step is running again.
       step.phase = 'active';
-      step.error = null;
-      step.info = null;
-      step.failedEventId = null;
       step.finishedAt = null;
+      forgetFailure(step);
       return;
     }
     case 'command.claimed':
@@ -143,12 +143,16 @@ function enter(state: ExecutionState, event: StepEntered, row: EventRow): void {
   step.vars = {};
   step.taken = [];
   step.dead = [];
-  step.error = null;
-  step.info = null;
-  step.failedEventId = null;
+  forgetFailure(step);
   step.enteredAt = row.created_at;
   step.finishedAt = null;
   delete state.waiting[event.step];
+}
+
+function forgetFailure(step: StepState): void {
+  step.error = null;
+  step.info = null;
+  step.failedEventId = null;
 }
 
 function close(state: ExecutionState, command: CommandState, status: string, row: EventRow): void {

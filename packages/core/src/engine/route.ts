@@ -15,19 +15,20 @@ export interface Routed {
   readonly reentered: readonly number[];
 }
 
-export function route(turn: Turn, compiled: CompiledStep, visit: StepState): Routed {
+/** `again`: the step has failed while it was routed, after its `set` had its chance; only its arcs are asked once more. */
+export function route(turn: Turn, compiled: CompiledStep, visit: StepState, again = false): Routed {
   const { step } = compiled;
   const failed = visit.phase === 'failed' && step.spec.onError !== 'continue';
   // Built when a template asks for it: most arcs have none.
   const scope = () => executionScope(turn.state, turn.world, outcomeLocals(step.name, visit));
-  if (!failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope);
+  if (!again && !failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope);
 
   const chosen = choose(compiled, scope, failed);
   if (chosen.length === 0 && visit.phase === 'done' && compiled.arcs.length > 0 && turn.compiled.playbook.executor.noNextIsError) {
     const message = 'no arc of `next` matched and executor.spec.no_next_is_error is set';
     const info = { kind: 'schema', retryable: false, code: 'NO_ARC_MATCHED', message };
     turn.emit({ type: 'step.failed', step: step.name, run: visit.run, error: message, info });
-    return route(turn, compiled, visit);
+    return route(turn, compiled, visit, true);
   }
   for (const index of chosen) assign(turn, step.name, compiled.arcs[index]?.set ?? [], scope);
 
