@@ -243,14 +243,14 @@ function decideJob(
     }
     const given = fact.type === 'event' ? fact.row.event_id : null;
     if (given !== null) {
-      const key = eventKey(work.id, given);
-      if (stored.has(key)) {
+      if (stored.has(eventKey(work.id, given))) {
         outcomes.push({ rows: [], events: [], duplicate: true });
         continue;
       }
-      stored.add(key); // twice in one batch is once
     }
     const decision = decide(compiled, work.state, fact, world);
+    // Twice in one batch is once; what was refused is not stored, and the second gets the same answer.
+    if (given !== null && decision.refused === undefined) stored.add(eventKey(work.id, given));
     add(work, decision);
     outcomes.push(decision);
     offerIssued(options, work, compiled, world, decision);

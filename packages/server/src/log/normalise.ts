@@ -39,7 +39,8 @@ export function normaliseEvent(event: IncomingEvent, options: NormaliseOptions):
       node_type: null,
       status,
       command_id: null,
-      worker_id: workerId,
+      // Some workers name themselves in the payload only; a lost claim must be recognised all the same.
+      worker_id: workerId ?? (isObject(payload) && typeof payload.worker_id === 'string' ? payload.worker_id : null),
       duration: null,
       context: null,
       result: resultOf(event, status, payload),
