@@ -7,9 +7,9 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    globalSetup: ['test/support/global-setup.ts'],
     fileParallelism: false,
     pool: 'forks',
-    globalSetup: ['test/support/global-setup.ts'],
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
   },
 });

@@ -50,12 +50,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     keepOutOfGit(dataDir);
+    const { loadServerConfig, startServer } = await import('@noetl/server');
+    const { host, port, insecure } = options;
+    // Read before anything is started, so that a bad setting costs nothing; the database's address follows.
+    loadServerConfig(process.env, { host, port, insecure });
     const database = await startDatabase(dataDir, options);
     stops.push(database.stop);
 
     options.progress('Starting the server');
-    const { loadServerConfig, startServer } = await import('@noetl/server');
-    const { host, port, insecure } = options;
     const config = loadServerConfig(process.env, { host, port, insecure, databaseUrl: database.url });
     const server = await startServer(config, options.log).catch((error: unknown) => {
       throw NO_DATABASE.has(codeOf(error) ?? '') ? databaseUnreachable(database.url, error) : error;

@@ -3,5 +3,5 @@ export { type CommandQueue, createCommandQueue } from './queue.js';
 export { readyFromOffer } from './ready.js';
 export { createReporter, type Reporter } from './report.js';
 export { commandRoutes } from './routes.js';
-export { commandStatuses, renewLeases, renewLeasesOfWorker } from './store.js';
+export { commandStatuses, expireLeasesOfWorker, renewLeases, renewLeasesOfWorker } from './store.js';
 export { refill, requeueExpired } from './sweeper.js';

@@ -92,6 +92,14 @@ export async function renewLeasesOfWorker(pool: pg.Pool, workerId: string, lease
   });
 }
 
+/** Its worker has left: the next sweep gives its commands to others. */
+export async function expireLeasesOfWorker(pool: pg.Pool, workerId: string): Promise<void> {
+  await pool.query(
+    `UPDATE noetl.command SET lease_until = now() WHERE status IN ('CLAIMED', 'RUNNING') AND worker_id = $1 AND lease_until > now()`,
+    [workerId],
+  );
+}
+
 export interface ExpiredLease {
   readonly command_id: string;
   readonly execution_id: Id;

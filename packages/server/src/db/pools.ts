@@ -65,14 +65,16 @@ export function openPools(config: PoolsConfig): Pools {
   const shards = config.shards.map((url, index) => ({ index, name: `shard-${index}`, pool: open(url) }));
   const [first] = shards;
   if (first === undefined) throw new Error('no database configured');
+  let closing: Promise<void> | undefined;
   const cluster = config.cluster === undefined ? first.pool : open(config.cluster);
   return {
     cluster,
     shards,
     forExecution: (id) => shards[shardFor(id, shards.length)] ?? first,
-    async close() {
+    close() {
       const pools = new Set([...shards.map((shard) => shard.pool), cluster]);
-      await Promise.all([...pools].map((pool) => pool.end()));
+      closing ??= Promise.all([...pools].map((pool) => pool.end())).then(() => undefined);
+      return closing;
     },
   };
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
 import { parseJson, stringifyJson } from '@noetl/core';
-import { type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, type RawServerDefault } from 'fastify';
+import { type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController, type RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -26,7 +26,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export async function createApp(options: AppOptions): Promise<App> {
   const app = fastify({
     loggerInstance: options.log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     genReqId: (request) => {
       const given = request.headers['x-request-id'];

@@ -3,7 +3,7 @@
 import { type Id, isObject, type Json, type JsonObject } from '@noetl/core';
 import { Type } from 'typebox';
 import type { Pools } from '../db/index.js';
-import { commandStatuses, renewLeases, renewLeasesOfWorker } from '../commands/index.js';
+import { commandStatuses, expireLeasesOfWorker, renewLeases, renewLeasesOfWorker } from '../commands/index.js';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
 import type { Metrics } from '../observability/index.js';
@@ -95,6 +95,8 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
         if (!(await removeRuntime(pools.cluster, kind, name))) {
           throw new ApiProblem('not_found', `Runtime not found: ${kind} ${name}`);
         }
+        // A lease it was given but never heard of (an answer lost on the way) must not wait for its end.
+        if (kind === 'worker_pool') await Promise.all(pools.shards.map((shard) => expireLeasesOfWorker(shard.pool, name)));
         return { status: 'ok', message: `Runtime ${kind} ${name} deregistered` };
       },
     });
