@@ -50,7 +50,9 @@ describe('binding', () => {
     ['with --insecure', {}, { insecure: true }],
     ['with NOETL_INSECURE', { NOETL_INSECURE: 'yes' }, {}],
   ])('any address is fine %s', (_, env, flags) => {
-    expect(loadServerConfig({ DATABASE_URL: 'postgres://x', ...env }, { host: '0.0.0.0', ...flags }).host).toBe('0.0.0.0');
+    expect(loadServerConfig({ DATABASE_URL: 'postgres://x', ...env }, { host: '0.0.0.0', ...flags }).host).toBe(
+      '0.0.0.0',
+    );
   });
 
   it('a blank token is none', () => {
@@ -93,12 +95,15 @@ describe('with a token', async () => {
     expect((await get(server.url, path)).status).toBe(200);
   });
 
-  it.each(['/api/executions/', '//api/executions', '/API/executions', '/api/health/../executions', '/api/%65xecutions'])(
-    '%s is no way around it',
-    async (path) => {
-      expect((await get(server.url, path)).status).toBe(401);
-    },
-  );
+  it.each([
+    '/api/executions/',
+    '//api/executions',
+    '/API/executions',
+    '/api/health/../executions',
+    '/api/%65xecutions',
+  ])('%s is no way around it', async (path) => {
+    expect((await get(server.url, path)).status).toBe(401);
+  });
 
   it('the client works with it and not without it', async () => {
     expect(await server.client.listExecutions()).toEqual([]);
@@ -119,7 +124,11 @@ describe('on loopback without a token', async () => {
     ['a private address', { host: '192.168.0.1' }],
   ])('%s is 403', async (_, headers: Record<string, string>) => {
     const { status, body } = await get(server.url, '/api/executions', headers);
-    expect({ status, code: body.status, error: body.error }).toEqual({ status: 403, code: 403, error: expect.any(String) });
+    expect({ status, code: body.status, error: body.error }).toEqual({
+      status: 403,
+      code: 403,
+      error: expect.any(String),
+    });
   });
 
   it.each([

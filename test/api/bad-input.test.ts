@@ -31,7 +31,11 @@ describe('playbooks that cannot be', () => {
   const cases: [string, string, RegExp][] = [
     ['YAML with a tab', 'apiVersion: noetl.io/v2\nkind: Playbook\nmetadata:\n\tname: x\n', /:4:\d+.*tab/is],
     ['an arc to an unknown step', playbook('x', [{ step: 'start', next: ['nowhere'] }]), /playbook:\d+:\d+.*nowhere/s],
-    ['an unknown tool kind', playbook('x', [{ step: 'start', tool: { kind: 'teleport' } }]), /playbook:\d+:\d+.*teleport/s],
+    [
+      'an unknown tool kind',
+      playbook('x', [{ step: 'start', tool: { kind: 'teleport' } }]),
+      /playbook:\d+:\d+.*teleport/s,
+    ],
     [
       'a bad template',
       playbook('x', [{ step: 'start', tool: { kind: 'noop', input: { a: '{{ 1 + }}' } } }]),
@@ -44,7 +48,10 @@ describe('playbooks that cannot be', () => {
   });
 
   function bomb(): string {
-    const levels = Array.from({ length: 12 }, (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`);
+    const levels = Array.from(
+      { length: 12 },
+      (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
+    );
     return `l0: &l0 [x]\n${levels.join('\n')}\n`;
   }
 });
@@ -81,15 +88,22 @@ describe('bodies', () => {
     expectProblem(await send('path: x', { 'content-type': 'application/yaml' }), 415, /application\/json/);
   });
 
-  it.each(['/api/events', '/api/events/batch', '/api/worker/report', '/api/commands/lease', '/api/worker/pool/register'])(
-    '%s refuses a list',
-    async (path) => {
-      expectProblem(await post(server.url, path, []), 422, /body/i);
-    },
-  );
+  it.each([
+    '/api/events',
+    '/api/events/batch',
+    '/api/worker/report',
+    '/api/commands/lease',
+    '/api/worker/pool/register',
+  ])('%s refuses a list', async (path) => {
+    expectProblem(await post(server.url, path, []), 422, /body/i);
+  });
 
   it('unknown fields are ignored', async () => {
-    const { status } = await post(server.url, '/api/execute', { path: 'bad/one', execution_pool: 'nobody', colour: 'red' });
+    const { status } = await post(server.url, '/api/execute', {
+      path: 'bad/one',
+      execution_pool: 'nobody',
+      colour: 'red',
+    });
     expect(status).toBe(200);
   });
 });
@@ -208,15 +222,13 @@ describe('payloads survive', () => {
     expect(body.workload).toEqual({ nul: 'a\uFFFDb', half: 'x\uFFFDy', pair: '\u{1F600}' });
   });
 
-  it.each([
-    '9007199254740993',
-    '-9007199254740993',
-    '320816801799737344',
-    '123456789012345678901234567890',
-  ])('%s comes back digit for digit', async (literal) => {
-    const { text } = await start(`{"n":${literal},"list":[${literal}]}`);
-    expect(text).toContain(`"workload":{"n":${literal},"list":[${literal}]}`);
-  });
+  it.each(['9007199254740993', '-9007199254740993', '320816801799737344', '123456789012345678901234567890'])(
+    '%s comes back digit for digit',
+    async (literal) => {
+      const { text } = await start(`{"n":${literal},"list":[${literal}]}`);
+      expect(text).toContain(`"workload":{"n":${literal},"list":[${literal}]}`);
+    },
+  );
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('%s is an ordinary key', async (key) => {
     const { text } = await start(`{"${key}":{"polluted":true},"deep":{"${key}":1}}`);
@@ -233,7 +245,10 @@ describe('payloads survive', () => {
   });
 
   it('a worker may describe itself with a NUL', async () => {
-    const { status } = await post(server.url, '/api/worker/pool/register', { name: 'nul', labels: { text: 'a\u0000b' } });
+    const { status } = await post(server.url, '/api/worker/pool/register', {
+      name: 'nul',
+      labels: { text: 'a\u0000b' },
+    });
     expect(status).toBe(200);
   });
 });

@@ -8,7 +8,8 @@ beforeAll(async () => {
   server = await startTestServer();
 });
 
-const register = (content: string, more: object = {}) => post(server.url, '/api/catalog/register', { content, ...more });
+const register = (content: string, more: object = {}) =>
+  post(server.url, '/api/catalog/register', { content, ...more });
 const plain = (kind: string, path: string) => `kind: ${kind}\nmetadata:\n  path: ${path}\n`;
 
 describe('register', () => {
@@ -66,7 +67,11 @@ describe('register', () => {
   });
 
   it.each([
-    ['an unknown kind', 'kind: Spaceship\nmetadata:\n  path: x\n', /Unknown kind 'spaceship'; this catalog knows .*playbook/],
+    [
+      'an unknown kind',
+      'kind: Spaceship\nmetadata:\n  path: x\n',
+      /Unknown kind 'spaceship'; this catalog knows .*playbook/,
+    ],
     ['no metadata', 'kind: Mcp\n', /Missing 'metadata' section/],
     ['metadata without path and name', 'kind: Mcp\nmetadata:\n  labels: {}\n', /Missing 'path' or 'name' in metadata/],
     ['a playbook without steps', playbook('x', []), /workflow/],
@@ -79,7 +84,9 @@ describe('register', () => {
   it('names at most three problems in the text and all of them in diagnostics', async () => {
     const steps = ['a', 'b', 'c', 'd', 'e'].map((step) => ({ step, next: [`${step}_missing`] }));
     const { status, body } = await register(playbook('reg/bad', [{ step: 'start' }, ...steps]));
-    const errors = (body.diagnostics as { severity: string; line: number }[]).filter(({ severity }) => severity === 'error');
+    const errors = (body.diagnostics as { severity: string; line: number }[]).filter(
+      ({ severity }) => severity === 'error',
+    );
     expect(status).toBe(422);
     expect(errors.length).toBeGreaterThanOrEqual(5);
     expect(errors.every(({ line }) => line > 1)).toBe(true);
@@ -98,9 +105,17 @@ describe('list', () => {
     for (const length of [1, 2, 3]) await register(chain('list/versions', length));
     const entries = await list({ path: 'list/versions' });
     expect(entries.map(({ version }) => version)).toEqual([3, 2, 1]);
-    expect(Object.keys(entries[0] ?? {}).sort()).toEqual(
-      ['catalog_id', 'content', 'created_at', 'kind', 'layout', 'meta', 'path', 'payload', 'version'],
-    );
+    expect(Object.keys(entries[0] ?? {}).sort()).toEqual([
+      'catalog_id',
+      'content',
+      'created_at',
+      'kind',
+      'layout',
+      'meta',
+      'path',
+      'payload',
+      'version',
+    ]);
   });
 
   it('gives only the newest version with latest_only', async () => {
@@ -135,7 +150,9 @@ describe('list', () => {
   });
 
   it('needs a body', async () => {
-    const { status, body } = await post(server.url, '/api/catalog/list', undefined, { 'content-type': 'application/json' });
+    const { status, body } = await post(server.url, '/api/catalog/list', undefined, {
+      'content-type': 'application/json',
+    });
     expect({ status, code: body.status }).toEqual({ status: 422, code: 422 });
   });
 });

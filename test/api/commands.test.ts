@@ -75,7 +75,10 @@ describe('lease', () => {
         const commands = await lease(name, 7, 500);
         if (commands.length === 0) return;
         taken.push(...commands.map(({ command_id }) => command_id));
-        const { results } = await server.client.report({ worker_id: name, reports: commands.map((command) => done(command)) });
+        const { results } = await server.client.report({
+          worker_id: name,
+          reports: commands.map((command) => done(command)),
+        });
         expect(results.every(({ status }) => status === 'ok')).toBe(true);
       }
     };
@@ -86,7 +89,10 @@ describe('lease', () => {
 
   it('a worker that hangs up while it waits does not swallow the next command', async () => {
     const gone = new AbortController();
-    const left = server.client.lease({ worker_id: 'gone', pools: ['shared'], max: 1, wait_ms: 20_000 }, { signal: gone.signal });
+    const left = server.client.lease(
+      { worker_id: 'gone', pools: ['shared'], max: 1, wait_ms: 20_000 },
+      { signal: gone.signal },
+    );
     gone.abort(new Error('hung up'));
     await expect(left).rejects.toThrow();
     const execution = await start('cmd/one');
@@ -154,7 +160,9 @@ describe('report', () => {
   it('of an event that is not a worker’s to report is rejected', async () => {
     const execution = await start('cmd/one');
     const command = await leaseOne(server.client);
-    const forged = reportOf(command, [{ ...event('call.done', 'COMPLETED', {}), event_type: 'playbook.completed' as 'call.done' }]);
+    const forged = reportOf(command, [
+      { ...event('call.done', 'COMPLETED', {}), event_type: 'playbook.completed' as 'call.done' },
+    ]);
     const { results } = await server.client.report({ worker_id: 'w1', reports: [forged] });
     expect(results[0]?.status).toBe('rejected');
     expect((await server.client.status(execution)).status).toBe('RUNNING');
@@ -183,10 +191,17 @@ describe('report', () => {
   it.each([
     ['no list of events', { events: 'x' }, /reports\[0\].*events/],
     ['a token that is not a number', { claim_token: 'x' }, /claim_token/],
-    ['a time that is none', { events: [{ event_type: 'call.done', status: 'S', created_at: 'x', context: {} }] }, /created_at/],
+    [
+      'a time that is none',
+      { events: [{ event_type: 'call.done', status: 'S', created_at: 'x', context: {} }] },
+      /created_at/,
+    ],
   ])('%s is 422', async (_, change, error) => {
     const good = { execution_id: '1', command_id: '1:a:2', claim_token: 1, events: [event('call.done', 'S', {})] };
-    const { status, body } = await post(server.url, '/api/worker/report', { worker_id: 'w', reports: [{ ...good, ...change }] });
+    const { status, body } = await post(server.url, '/api/worker/report', {
+      worker_id: 'w',
+      reports: [{ ...good, ...change }],
+    });
     expect({ status, error: body.error }).toEqual({ status: 422, error: expect.stringMatching(error) });
   });
 });

@@ -17,7 +17,8 @@ beforeAll(async () => {
 });
 
 const start = async () => (await server.client.execute({ path: 'evt/one', execution_pool: 'nobody' })).execution_id;
-const send = (event: object) => post(server.url, '/api/events', { execution_id: execution, step: 'start', event_type: 'note.made', ...event });
+const send = (event: object) =>
+  post(server.url, '/api/events', { execution_id: execution, step: 'start', event_type: 'note.made', ...event });
 
 interface Row extends JsonObject {
   event_id: string;
@@ -86,7 +87,9 @@ describe('one event becomes a row', () => {
     ['s3://bucket/x', 's3'],
     ['noetl://execution/1/result/x/2', 'artifact'],
   ])('a ref to %s is of tier %s', async (result_uri, store_tier) => {
-    const row = await stored((await send({ result_kind: 'ref', result_uri, payload: { dropped: true } })).body.event_id);
+    const row = await stored(
+      (await send({ result_kind: 'ref', result_uri, payload: { dropped: true } })).body.event_id,
+    );
     expect(row.result).toEqual({ status: 'RUNNING', reference: { store_tier, logical_uri: result_uri } });
   });
 
@@ -215,7 +218,10 @@ describe('batch', () => {
 
   it('with nothing is ok', async () => {
     const { status, body } = await batch([]);
-    expect({ status, body }).toMatchObject({ status: 200, body: { status: 'ok', event_ids: [], commands_generated: 0 } });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { status: 'ok', event_ids: [], commands_generated: 0 },
+    });
   });
 
   it('names the item that is wrong and stores none', async () => {
@@ -233,7 +239,10 @@ describe('batch', () => {
 describe('retries under load', () => {
   it('10,000 events sent twice over 32 connections are stored once each, without a 5xx', async () => {
     const executions = await Promise.all(Array.from({ length: 50 }, start));
-    const events = Array.from({ length: 10_000 }, (_, n) => ({ execution_id: executions[n % 50], event_id: ids.next() }));
+    const events = Array.from({ length: 10_000 }, (_, n) => ({
+      execution_id: executions[n % 50],
+      event_id: ids.next(),
+    }));
     const bodies = [...events, ...events].map((event) =>
       JSON.stringify({ ...event, step: 'start', event_type: 'note.made', payload: { n: event.event_id } }),
     );
@@ -281,7 +290,15 @@ describe('retries under load', () => {
 });
 
 it('a body of 3 MB is taken where events go', async () => {
-  const text = JSON.stringify({ execution_id: execution, step: 'start', event_type: 'big', payload: { x: 'y'.repeat(3_000_000) } });
-  const { status } = await ask(server.url, 'POST', '/api/events', { text, headers: { 'content-type': 'application/json' } });
+  const text = JSON.stringify({
+    execution_id: execution,
+    step: 'start',
+    event_type: 'big',
+    payload: { x: 'y'.repeat(3_000_000) },
+  });
+  const { status } = await ask(server.url, 'POST', '/api/events', {
+    text,
+    headers: { 'content-type': 'application/json' },
+  });
   expect(status).toBe(200);
 });

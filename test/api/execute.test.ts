@@ -15,7 +15,8 @@ beforeAll(async () => {
   await server.client.register('kind: Mcp\nmetadata:\n  path: exec/mcp\n');
 });
 
-const execute = (body: unknown, headers: Record<string, string> = {}) => post(server.url, '/api/execute', body, headers);
+const execute = (body: unknown, headers: Record<string, string> = {}) =>
+  post(server.url, '/api/execute', body, headers);
 const executions = async () =>
   Number((await sql<{ n: number }>(server.database, 'SELECT count(*)::int AS n FROM noetl.execution'))[0]?.n);
 
@@ -157,7 +158,11 @@ describe('dedup window', () => {
 
   it('answers a key inside the window with the execution it started', async () => {
     const one = await start('same');
-    expect(await start('same')).toMatchObject({ execution_id: one.execution_id, status: 'duplicate', commands_generated: 0 });
+    expect(await start('same')).toMatchObject({
+      execution_id: one.execution_id,
+      status: 'duplicate',
+      commands_generated: 0,
+    });
   });
 
   it('keeps keys of different parents apart', async () => {
@@ -170,7 +175,10 @@ describe('dedup window', () => {
 
   it('starts again when the window is over', async () => {
     const one = await start('old');
-    await sql(server.database, `UPDATE noetl.subscription_dedup SET seen_at = seen_at - interval '301 s' WHERE dedup_key = 'old'`);
+    await sql(
+      server.database,
+      `UPDATE noetl.subscription_dedup SET seen_at = seen_at - interval '301 s' WHERE dedup_key = 'old'`,
+    );
     const two = await start('old');
     expect(two.status).toBe('started');
     expect(two.execution_id).not.toBe(one.execution_id);
@@ -220,7 +228,11 @@ describe('execute/batch', () => {
 
   it.each([
     ['no item', [], /empty/],
-    ['1,001 items', Array.from({ length: 1_001 }, () => ({ path: 'exec/a' })), 'execute batch size 1001 exceeds the 1000 cap'],
+    [
+      '1,001 items',
+      Array.from({ length: 1_001 }, () => ({ path: 'exec/a' })),
+      'execute batch size 1001 exceeds the 1000 cap',
+    ],
     ['no list', 'x', /executions/],
   ])('%s is 422', async (_, list, error) => {
     const { status, body } = await batch(list);
@@ -234,7 +246,8 @@ describe('execute/batch', () => {
     const items = [{ path: 'exec/a' }, { path: 'exec/a' }];
     const one = await batch(items, { 'idempotency-key': 'batch' });
     const two = await batch(items, { 'idempotency-key': 'batch' });
-    const ids = (answer: typeof one) => (answer.body.results as { execution_id: string }[]).map((item) => item.execution_id);
+    const ids = (answer: typeof one) =>
+      (answer.body.results as { execution_id: string }[]).map((item) => item.execution_id);
     expect(new Set(ids(one)).size).toBe(2);
     expect(ids(two)).toEqual(ids(one));
   });

@@ -52,7 +52,13 @@ describe('detail', () => {
 
   it('of a running execution has no end', async () => {
     const { body } = await get(server.url, `/api/executions/${waiting}`);
-    expect(body).toMatchObject({ status: 'RUNNING', end_time: null, completed_at: null, duration_seconds: null, progress: 0 });
+    expect(body).toMatchObject({
+      status: 'RUNNING',
+      end_time: null,
+      completed_at: null,
+      duration_seconds: null,
+      progress: 0,
+    });
   });
 
   it('gives events oldest first when no paging is asked for', async () => {
@@ -167,7 +173,10 @@ describe('list', () => {
     await server.client.register(chain('exe/times', 1));
     const times = ['05Z', '05.1Z', '05.12Z', '05.123Z', '05.2Z'].map((second) => `2026-01-02T03:04:${second}`);
     for (const at of times) {
-      await sql(server.database, 'UPDATE noetl.execution SET start_time = $2 WHERE execution_id = $1', [await start('exe/times'), at]);
+      await sql(server.database, 'UPDATE noetl.execution SET start_time = $2 WHERE execution_id = $1', [
+        await start('exe/times'),
+        at,
+      ]);
     }
     const rows = await server.client.listExecutions({ path: 'exe/times' });
     expect(rows.map(({ start_time }) => start_time)).toEqual([...times].reverse());
@@ -233,7 +242,12 @@ describe('result', () => {
     const [event] = (await server.client.events(execution, { event_type: 'command.failed' })).events;
     expect({ status, error }).toMatchObject({
       status: 'FAILED',
-      error: { message: expect.stringContaining('boom'), step: 'start', event_id: event?.event_id, info: { code: 'TEST' } },
+      error: {
+        message: expect.stringContaining('boom'),
+        step: 'start',
+        event_id: event?.event_id,
+        info: { code: 'TEST' },
+      },
     });
   });
 });
@@ -243,7 +257,11 @@ describe('explain', () => {
     const { summary, waiting_for } = await server.client.explain(waiting);
     expect(summary).toContain("pool 'nobody'");
     expect(waiting_for).toEqual([
-      expect.objectContaining({ kind: 'command_pending', step: 'start', what_to_do: 'Start one: noetl worker --pool nobody' }),
+      expect.objectContaining({
+        kind: 'command_pending',
+        step: 'start',
+        what_to_do: 'Start one: noetl worker --pool nobody',
+      }),
     ]);
   });
 
@@ -252,14 +270,21 @@ describe('explain', () => {
     const command = await leaseOne(server.client, 'runner');
     const { waiting_for } = await server.client.explain(execution);
     expect(waiting_for).toEqual([
-      expect.objectContaining({ kind: 'command_running', command_id: command.command_id, detail: expect.stringContaining('runner') }),
+      expect.objectContaining({
+        kind: 'command_running',
+        command_id: command.command_id,
+        detail: expect.stringContaining('runner'),
+      }),
     ]);
     await server.client.cancel(execution);
   });
 
   it('says that it ended', async () => {
     const { status, waiting_for } = await server.client.explain(ended);
-    expect({ status, kinds: waiting_for.map(({ kind }) => kind) }).toEqual({ status: 'COMPLETED', kinds: ['terminal'] });
+    expect({ status, kinds: waiting_for.map(({ kind }) => kind) }).toEqual({
+      status: 'COMPLETED',
+      kinds: ['terminal'],
+    });
   });
 });
 
@@ -272,7 +297,12 @@ describe('cancel', () => {
       cancelled_executions: [execution],
       message: 'Execution cancellation requested',
     });
-    expect(await server.client.status(execution)).toMatchObject({ status: 'CANCELLED', is_cancelled: true, completed: true, error: 'enough' });
+    expect(await server.client.status(execution)).toMatchObject({
+      status: 'CANCELLED',
+      is_cancelled: true,
+      completed: true,
+      error: 'enough',
+    });
     const rows = await sql(server.database, 'SELECT status FROM noetl.command WHERE execution_id = $1', [execution]);
     expect(rows).toEqual([{ status: 'CANCELLED' }]);
   });
@@ -284,8 +314,12 @@ describe('cancel', () => {
 
   it('reaches children of children', async () => {
     const parent = await start();
-    const child = (await server.client.execute({ path: 'exe/two', execution_pool: 'nobody', parent_execution_id: parent })).execution_id;
-    const grandchild = (await server.client.execute({ path: 'exe/two', execution_pool: 'nobody', parent_execution_id: child })).execution_id;
+    const child = (
+      await server.client.execute({ path: 'exe/two', execution_pool: 'nobody', parent_execution_id: parent })
+    ).execution_id;
+    const grandchild = (
+      await server.client.execute({ path: 'exe/two', execution_pool: 'nobody', parent_execution_id: child })
+    ).execution_id;
     const { cancelled_executions } = await server.client.cancel(parent);
     expect(cancelled_executions).toEqual([parent, child, grandchild]);
     expect((await server.client.status(grandchild)).status).toBe('CANCELLED');
@@ -293,7 +327,9 @@ describe('cancel', () => {
 
   it('leaves children alone with cascade false', async () => {
     const parent = await start();
-    const child = (await server.client.execute({ path: 'exe/two', execution_pool: 'nobody', parent_execution_id: parent })).execution_id;
+    const child = (
+      await server.client.execute({ path: 'exe/two', execution_pool: 'nobody', parent_execution_id: parent })
+    ).execution_id;
     await server.client.cancel(parent, { cascade: false });
     expect((await server.client.status(child)).status).toBe('RUNNING');
   });

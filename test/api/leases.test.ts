@@ -44,7 +44,11 @@ describe('a lease that runs out', () => {
 
 describe('a heartbeat', () => {
   const leaseEnd = async (commandId: string) => {
-    const [row] = await sql<{ at: Date }>(server.database, 'SELECT lease_until AS at FROM noetl.command WHERE command_id = $1', [commandId]);
+    const [row] = await sql<{ at: Date }>(
+      server.database,
+      'SELECT lease_until AS at FROM noetl.command WHERE command_id = $1',
+      [commandId],
+    );
     return row?.at.getTime() ?? 0;
   };
 
@@ -68,7 +72,10 @@ describe('a heartbeat', () => {
     }
     expect((await other).commands).toEqual([]);
     expect(await leaseEnd(command_id)).toBeGreaterThan(first + 1_000);
-    const { results } = await server.client.report({ worker_id: name, reports: [done({ ...command, command_id, claim_token })] });
+    const { results } = await server.client.report({
+      worker_id: name,
+      reports: [done({ ...command, command_id, claim_token })],
+    });
     expect(results[0]?.status).toBe('ok');
     expect((await server.client.status(execution)).status).toBe('COMPLETED');
   });

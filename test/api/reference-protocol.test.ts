@@ -114,7 +114,10 @@ describe('claim', () => {
     const same = await tell(execution, 'command.claimed', { command_id }, { worker_id: 'a' });
     expect({ status: same.status, id: same.body.event_id }).toEqual({ status: 200, id: 0 });
     const other = await tell(execution, 'command.claimed', { command_id }, { worker_id: 'b' });
-    expect({ status: other.status, error: other.body.error }).toEqual({ status: 409, error: 'Command already claimed by a' });
+    expect({ status: other.status, error: other.body.error }).toEqual({
+      status: 409,
+      error: 'Command already claimed by a',
+    });
   });
 });
 
@@ -128,7 +131,12 @@ describe('events', () => {
       const result = { status: 'success', context: { status: 'success', data: { from: step } } };
       expect((await tell(execution, 'command.started', names, { step })).status).toBe(200);
       expect((await tell(execution, 'call.done', { ...names, result }, { step })).status).toBe(200);
-      const { body } = await tell(execution, 'command.completed', { ...names, status: 'success' }, { step, status: 'success' });
+      const { body } = await tell(
+        execution,
+        'command.completed',
+        { ...names, status: 'success' },
+        { step, status: 'success' },
+      );
       expect(body.commands_generated).toBe(step === 'start' ? 1 : 0);
     }
     expect(await server.client.result(execution)).toMatchObject({
@@ -142,7 +150,10 @@ describe('events', () => {
     const { execution, issued } = await start();
     await claim(issued, 'a');
     await tell(execution, 'command.failed', { command_id: `${execution}:start:${issued}`, error: 'no luck' });
-    expect(await server.client.status(execution)).toMatchObject({ status: 'FAILED', error: expect.stringContaining('no luck') });
+    expect(await server.client.status(execution)).toMatchObject({
+      status: 'FAILED',
+      error: expect.stringContaining('no luck'),
+    });
   });
 
   it('in one batch drive it as well', async () => {
@@ -199,7 +210,9 @@ describe('events', () => {
     await server.client.cancel(execution);
     const payload = { command_id: `${execution}:start:${issued}` };
     const event_id = BigInt(issued) + 1_000_000_001n;
-    const answers = await Promise.all([1, 2, 3, 4].map(() => tell(execution, 'command.completed', payload, { event_id })));
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => tell(execution, 'command.completed', payload, { event_id })),
+    );
     expect(answers.map(({ status }) => status)).toEqual([409, 409, 409, 409]);
   });
 });

@@ -42,7 +42,15 @@ describe('register', () => {
 
   it('fills in what is missing with null and active', async () => {
     const { body } = await register({ name: 'r2' });
-    expect(body).toMatchObject({ kind: 'worker_pool', status: 'active', uri: null, labels: null, capabilities: null, capacity: null, runtime: null });
+    expect(body).toMatchObject({
+      kind: 'worker_pool',
+      status: 'active',
+      uri: null,
+      labels: null,
+      capabilities: null,
+      capacity: null,
+      runtime: null,
+    });
   });
 
   it('again under the same name is the same row, changed', async () => {
@@ -69,7 +77,10 @@ describe('heartbeat', () => {
   it('is recorded', async () => {
     await register({ name: 'h1' });
     const { status, body } = await heartbeat({ name: 'h1', in_flight: 3, capacity: 8 });
-    expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', message: 'Heartbeat recorded', cancelled: [], lost: [] } });
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { status: 'ok', message: 'Heartbeat recorded', cancelled: [], lost: [] },
+    });
     expect(await pools('?name=h1')).toEqual([expect.objectContaining({ in_flight: 3, capacity: 8 })]);
   });
 
@@ -94,7 +105,9 @@ describe('heartbeat', () => {
 describe('deregister', () => {
   it.each(['POST', 'DELETE'])('by %s takes it off the list', async (method) => {
     await register({ name: `d-${method}` });
-    const { status, body } = await ask(server.url, method, '/api/worker/pool/deregister', { json: { name: `d-${method}` } });
+    const { status, body } = await ask(server.url, method, '/api/worker/pool/deregister', {
+      json: { name: `d-${method}` },
+    });
     expect({ status, body }).toEqual({
       status: 200,
       body: { status: 'ok', message: `Runtime worker_pool d-${method} deregistered` },

@@ -15,7 +15,10 @@ beforeAll(async () => {
 
 const start = async (path: string) => (await server.client.execute({ path })).execution_id;
 
-async function follow(id: string, options: { lastEventId?: string; stopAfter?: number } = {}): Promise<StreamMessage[]> {
+async function follow(
+  id: string,
+  options: { lastEventId?: string; stopAfter?: number } = {},
+): Promise<StreamMessage[]> {
   const messages: StreamMessage[] = [];
   for await (const message of server.client.stream(id, { lastEventId: options.lastEventId })) {
     messages.push(message);
@@ -131,7 +134,9 @@ describe('Last-Event-ID', () => {
   it('of another execution is 400', async () => {
     const [id, other] = [await start('sse/two'), await start('sse/two')];
     const [event] = (await server.client.events(other)).events;
-    const { status } = await get(server.url, `/api/executions/${id}/stream`, { 'last-event-id': String(event?.event_id) });
+    const { status } = await get(server.url, `/api/executions/${id}/stream`, {
+      'last-event-id': String(event?.event_id),
+    });
     expect(status).toBe(400);
     await Promise.all([id, other].map((one) => server.client.cancel(one)));
   });
@@ -140,7 +145,10 @@ describe('Last-Event-ID', () => {
     const id = await start('sse/two');
     await server.client.cancel(id);
     const { events } = await server.client.events(id, { order: 'asc' });
-    const { text, headers } = await get(server.url, `/api/executions/${id}/stream?last_event_id=${String(events.at(-2)?.event_id)}`);
+    const { text, headers } = await get(
+      server.url,
+      `/api/executions/${id}/stream?last_event_id=${String(events.at(-2)?.event_id)}`,
+    );
     expect(headers['content-type']).toBe('text/event-stream; charset=utf-8');
     expect(text.match(/^id: .*/gm)).toEqual([`id: ${String(events.at(-1)?.event_id)}`]);
     expect(text).toContain('event: status\n');

@@ -107,8 +107,8 @@ export interface RegisterWorkerResponse {
   name: string;
   kind: string;
   status: string;
-  /** Present when the server hands out machine ids: mint event ids with this one. */
-  machine_id?: number;
+  /** How long a claim lasts without a heartbeat. */
+  lease_ms?: number;
   labels?: JsonObject | null;
 }
 

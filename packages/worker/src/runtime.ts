@@ -104,10 +104,10 @@ export function startWorker(options: WorkerOptions): Worker {
     ...(metrics === undefined ? {} : { metrics }),
   });
 
-  function startBeating(): Heartbeat {
+  function startBeating(intervalMs: number): Heartbeat {
     return startHeartbeat({
       api,
-      intervalMs: options.heartbeatMs ?? 10_000,
+      intervalMs,
       signal: living.signal,
       beat: renewLeases,
       onUnknown: register,
@@ -231,7 +231,7 @@ export function startWorker(options: WorkerOptions): Worker {
         log.warn({ reason: failure.message, status: failure.status }, 'registration failed');
       },
     )
-      .then(becomeReady, () => undefined)
+      .then((answer) => becomeReady(answer), () => undefined)
       .finally(() => {
         registration = undefined;
       });
@@ -251,10 +251,10 @@ export function startWorker(options: WorkerOptions): Worker {
     };
   }
 
-  function becomeReady(): void {
+  function becomeReady(answer: unknown): void {
     if (phase !== 'starting') return;
     phase = 'ready';
-    heartbeat = startBeating();
+    heartbeat = startBeating(beatInterval(answer, options.heartbeatMs ?? 10_000));
     metrics?.ready(true);
     log.info({ workerId, pools, concurrency }, 'worker is ready');
     leases.poke();
@@ -308,6 +308,12 @@ export function startWorker(options: WorkerOptions): Worker {
     closed,
     [Symbol.asyncDispose]: drain,
   };
+}
+
+/** Three beats to a lease: one may be lost, one may be late. */
+function beatInterval(answer: unknown, usualMs: number): number {
+  const leaseMs = typeof answer === 'object' && answer !== null && 'lease_ms' in answer ? answer.lease_ms : undefined;
+  return typeof leaseMs === 'number' ? Math.min(usualMs, leaseMs / 3) : usualMs;
 }
 
 function idsOf({ command }: Held): { execution_id: string; command_id: string; step: string } {

@@ -36,8 +36,12 @@ export function ask(base: string, method: string, path: string, asking: Asking =
   });
 }
 
-export const post = (base: string, path: string, json: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
-  ask(base, 'POST', path, { json, headers });
+export const post = (
+  base: string,
+  path: string,
+  json: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> => ask(base, 'POST', path, { json, headers });
 
 export const get = (base: string, path: string, headers: Record<string, string> = {}): Promise<Answer> =>
   ask(base, 'GET', path, { headers });

@@ -16,7 +16,9 @@ export function playbook(path: string, steps: readonly StepText[], more: object 
     workflow: steps.map(({ step, next = [], tool = { kind: 'noop' } }) => ({
       step,
       tool,
-      ...(next.length === 0 ? {} : { next: { spec: { mode: 'inclusive' }, arcs: next.map((name) => ({ step: name })) } }),
+      ...(next.length === 0
+        ? {}
+        : { next: { spec: { mode: 'inclusive' }, arcs: next.map((name) => ({ step: name })) } }),
     })),
   });
 }

@@ -45,7 +45,11 @@ export async function leaseOne(client: NoetlClient, worker_id = 'w1', wait_ms = 
 }
 
 /** Does every step of everything that is open in the shared pool, in one worker's name, until nothing is left. */
-export async function workOff(client: NoetlClient, worker_id = 'w1', data: (step: string) => Json = () => ({ ok: true })) {
+export async function workOff(
+  client: NoetlClient,
+  worker_id = 'w1',
+  data: (step: string) => Json = () => ({ ok: true }),
+) {
   let { commands } = await client.lease({ worker_id, pools: ['shared'], max: 100, wait_ms: 2_000 });
   while (commands.length > 0) {
     const reports = commands.map((command) => done(command, data(command.step)));

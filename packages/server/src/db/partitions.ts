@@ -4,6 +4,7 @@ import { idFromTimestampMs } from '@noetl/core';
 import type pg from 'pg';
 
 const MONTHS_AHEAD = 3;
+const LOCK_KEY = 7_306_081_948;
 
 /** Makes the partitions from `from`'s month to some months after `now`. Safe to call at any time, from several servers. */
 export async function ensurePartitions(pool: pg.Pool, now: Date, from: Date = now): Promise<string[]> {
@@ -19,8 +20,9 @@ export async function ensurePartitions(pool: pg.Pool, now: Date, from: Date = no
     if (have.has(name)) continue;
     const lower = idFromTimestampMs(month.getTime());
     const upper = idFromTimestampMs(monthStart(month, 1).getTime());
+    // Two servers that start together would both find it missing: IF NOT EXISTS alone does not survive that race.
     await pool.query(
-      `CREATE TABLE IF NOT EXISTS noetl.${name} PARTITION OF noetl.event FOR VALUES FROM (${lower}) TO (${upper})`,
+      `SELECT pg_advisory_xact_lock(${LOCK_KEY}); CREATE TABLE IF NOT EXISTS noetl.${name} PARTITION OF noetl.event FOR VALUES FROM (${lower}) TO (${upper})`,
     );
     made.push(name);
   }

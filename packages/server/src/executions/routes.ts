@@ -215,7 +215,7 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
     async (request) => {
       const state = await mustState(request.params.id);
       const [compiled, workers] = await Promise.all([deps.catalog.compiled(state.catalogId), deps.liveWorkers()]);
-      return explain(compiled, state, workers);
+      return redact(explain(compiled, state, workers) as unknown as Json);
     },
   );
 

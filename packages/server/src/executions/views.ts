@@ -18,7 +18,7 @@ export function summaryOf(row: ExecutionRow, version: number | null): ExecutionS
     duration_seconds: seconds,
     duration_human: seconds === null ? null : humanDuration(seconds),
     progress: row.end_time === null ? 0 : 100,
-    error: row.error,
+    error: shownText(row.error),
     parent_execution_id: row.parent_execution_id,
     event_count: row.head_version,
   };
@@ -31,6 +31,7 @@ export function wireEvent(row: EventRow): WireEvent {
     context: redact(row.context),
     result: redact(row.result),
     meta: redact(row.meta),
+    error: shownText(row.error),
     timestamp: row.created_at,
   };
 }
@@ -62,7 +63,7 @@ export function statusOf(row: ExecutionRow, state: ExecutionState): StatusRespon
     completed: terminal,
     failed: row.status === 'FAILED',
     completed_steps: completed,
-    error: row.error,
+    error: shownText(row.error),
     start_time: row.start_time,
     end_time: row.end_time,
     duration_seconds: seconds,
@@ -81,7 +82,7 @@ export function resultOf(state: ExecutionState): ResultResponse {
     ...(failed
       ? {
           error: {
-            message: state.error ?? failure?.error ?? 'failed',
+            message: shownText(state.error ?? failure?.error ?? 'failed') ?? 'failed',
             ...(failure === null ? {} : { step: failure.step }),
             ...(failure?.eventId == null ? {} : { event_id: failure.eventId }),
             ...(failure?.info == null ? {} : { info: redact(failure.info as unknown as Json) }),
@@ -91,6 +92,12 @@ export function resultOf(state: ExecutionState): ResultResponse {
     result: state.lastStep === null ? null : (steps[state.lastStep] ?? null),
     steps,
   };
+}
+
+/** Error texts quote what failed, and that may be an address with a password. */
+export function shownText(text: string | null): string | null {
+  const shown = redact(text);
+  return typeof shown === 'string' ? shown : null;
 }
 
 function durationSeconds(row: ExecutionRow): number | null {

@@ -25,7 +25,7 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
     (request) =>
       metrics.timeWrite('runtime_register', async () => {
         const body = bodyOf(request.body);
-        return upsertRuntime(pools.cluster, {
+        const row = await upsertRuntime(pools.cluster, {
           runtime_id: nextId(),
           name: nameOf(body),
           kind: kindOf(body),
@@ -36,6 +36,7 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
           capacity: typeof body.capacity === 'number' ? body.capacity : null,
           runtime: body.runtime ?? null,
         });
+        return { ...row, lease_ms: leaseMs };
       }),
   );
 
