@@ -176,7 +176,9 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
         meta: { emitted_by: ENGINE, run: event.run },
       };
     case 'playbook.ended': {
-      const name = { COMPLETED: 'playbook.completed', FAILED: 'playbook.failed', CANCELLED: 'playbook_cancelled' }[event.status];
+      const name = { COMPLETED: 'playbook.completed', FAILED: 'playbook.failed', CANCELLED: 'playbook_cancelled' }[
+        event.status
+      ];
       return {
         ...blank(name, 'playbook', 'playbook', event.status),
         result: { status: event.status, ...(event.error === null ? {} : { context: { error: event.error } }) },
@@ -263,7 +265,16 @@ export function decode(row: EventRow): DomainEvent | undefined {
 
 type CommandEvent = Extract<
   DomainEvent,
-  { type: 'command.claimed' | 'command.started' | 'call.done' | 'call.error' | 'command.completed' | 'command.failed' | 'command.cancelled' }
+  {
+    type:
+      | 'command.claimed'
+      | 'command.started'
+      | 'call.done'
+      | 'call.error'
+      | 'command.completed'
+      | 'command.failed'
+      | 'command.cancelled';
+  }
 >;
 
 const PRODUCER_TYPES: ReadonlySet<string> = new Set<CommandEvent['type']>([

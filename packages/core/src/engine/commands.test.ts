@@ -4,8 +4,13 @@ import { called, completed, failed, posted, started } from './simulation/reports
 import { given, type Story } from './simulation/story.js';
 
 const tool = 'tool: { kind: noop }';
-const one = (spec = '{}') => given(`  - { step: a, ${tool}, spec: ${spec}, next: b }\n  - { step: b, ${tool} }`).start();
-const told = (story: Story, workerId: string | null = 'w1') => ({ commandId: story.command('a').commandId, step: 'a', workerId });
+const one = (spec = '{}') =>
+  given(`  - { step: a, ${tool}, spec: ${spec}, next: b }\n  - { step: b, ${tool} }`).start();
+const told = (story: Story, workerId: string | null = 'w1') => ({
+  commandId: story.command('a').commandId,
+  step: 'a',
+  workerId,
+});
 
 describe('a claim', () => {
   it('gives the command to one worker, with a token', () => {
@@ -80,7 +85,11 @@ describe('a report', () => {
   });
 
   it('keeps the data of the call', () => {
-    expect(one().does('a', { rows: [1] }).state.steps.a).toMatchObject({ hasData: true, data: { rows: [1] }, phase: 'done' });
+    expect(one().does('a', { rows: [1] }).state.steps.a).toMatchObject({
+      hasData: true,
+      data: { rows: [1] },
+      phase: 'done',
+    });
   });
 
   it('that the worker cancelled its command fails the step instead of leaving the run without work', () => {
@@ -97,7 +106,7 @@ describe('a lost worker', () => {
     const story = one();
     const { commandId } = story.claim('a');
     story.when({ type: 'lease_expired', commandId, token: 1 });
-    expect(story.then()).toEqual(['command.requeued a']);
+    expect(story.ledTo()).toEqual(['command.requeued a']);
     expect(story.command('a')).toMatchObject({ status: 'PENDING', attempt: 2, workerId: null });
   });
 
@@ -122,7 +131,7 @@ describe('a lost worker', () => {
       const { commandId } = story.claim('a');
       story.when({ type: 'lease_expired', commandId, token });
     }
-    expect(story.then()).toEqual(['command.failed a', 'next.evaluated a', 'playbook.failed playbook']);
+    expect(story.ledTo()).toEqual(['command.failed a', 'next.evaluated a', 'playbook.failed playbook']);
     expect(story.state.error).toContain('gave up after 2 attempts');
   });
 
@@ -173,7 +182,20 @@ describe('a release', () => {
 });
 
 describe('an event of somebody else', () => {
-  const names = ['playbook.completed', 'playbook_failed', 'execution.cancelled', 'step.enter', 'step.skipped', 'step.failed', 'command.issued', 'command.requeued', 'next.evaluated', 'ctx.updated', 'playbook_started', 'order.shipped'];
+  const names = [
+    'playbook.completed',
+    'playbook_failed',
+    'execution.cancelled',
+    'step.enter',
+    'step.skipped',
+    'step.failed',
+    'command.issued',
+    'command.requeued',
+    'next.evaluated',
+    'ctx.updated',
+    'playbook_started',
+    'order.shipped',
+  ];
 
   it.each(names)('is stored and moves nothing: %s', (type) => {
     const story = one();

@@ -1,6 +1,6 @@
 // A playbook made ready to run: graph facts and every template compiled, once per catalog version.
 // Compiling can fail only for a playbook that validation would refuse.
-import { buildGraph, type Graph } from './graph.js';
+
 import type { Json, JsonObject } from '../json/types.js';
 import type { Arc, Playbook, Step, Task } from '../playbook/model.js';
 import {
@@ -12,6 +12,7 @@ import {
   type Template,
   type ValueTemplate,
 } from '../template/index.js';
+import { buildGraph, type Graph } from './graph.js';
 
 export interface CompiledPlaybook {
   readonly playbook: Playbook;
@@ -57,7 +58,16 @@ export interface CompiledTask {
 }
 
 /** Fields that are text for another interpreter: a number inside them stays text. */
-const TEXT_FIELDS: ReadonlySet<string> = new Set(['code', 'command', 'cmd', 'query', 'url', 'endpoint', 'script', 'sql']);
+const TEXT_FIELDS: ReadonlySet<string> = new Set([
+  'code',
+  'command',
+  'cmd',
+  'query',
+  'url',
+  'endpoint',
+  'script',
+  'sql',
+]);
 
 export function compilePlaybook(playbook: Playbook): CompiledPlaybook {
   const graph = buildGraph(playbook);

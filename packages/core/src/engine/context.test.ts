@@ -8,7 +8,9 @@ describe('set', () => {
   it('of the step comes before its arcs are asked', () => {
     const story = given(`
   - { step: a, ${tool}, set: { ctx.n: "{{ output.data.n }}" }, next: { arcs: [{ step: b, when: "{{ ctx.n == 7 }}" }] } }
-  - { step: b, ${tool} }`).start().does('a', { n: 7 });
+  - { step: b, ${tool} }`)
+      .start()
+      .does('a', { n: 7 });
     expect(story.open()).toEqual(['b']);
   });
 
@@ -20,7 +22,9 @@ describe('set', () => {
       spec: { mode: inclusive }
       arcs: [{ step: b, set: { ctx.x: 1 } }, { step: c, when: "{{ ctx.x is defined }}" }]
   - { step: b, tool: { kind: noop, input: { x: "{{ ctx.x }}" } } }
-  - { step: c, ${tool} }`).start().does('a');
+  - { step: c, ${tool} }`)
+      .start()
+      .does('a');
     expect(story.open()).toEqual(['b']);
     expect(story.last('command.issued').context).toMatchObject({ args: { x: 1 } });
   });
@@ -29,8 +33,10 @@ describe('set', () => {
     const story = given(`
   - { step: a, ${tool}, set: { ctx.s: 1 }, next: [{ step: b, set: { ctx.a: 2 } }] }
   - { step: b, ${tool}, next: c }
-  - { step: c, tool: { kind: noop, input: { both: "{{ [ctx.s, ctx.a] }}" } } }`).start().does('a');
-    expect(story.then().slice(0, 3)).toEqual(['ctx.updated', 'ctx.updated', 'next.evaluated a']);
+  - { step: c, tool: { kind: noop, input: { both: "{{ [ctx.s, ctx.a] }}" } } }`)
+      .start()
+      .does('a');
+    expect(story.ledTo().slice(0, 3)).toEqual(['ctx.updated', 'ctx.updated', 'next.evaluated a']);
     story.does('b');
     expect(story.last('command.issued').context).toMatchObject({ args: { both: [1, 2] } });
   });
@@ -39,14 +45,19 @@ describe('set', () => {
     const story = given(`
   - { step: a, ${tool}, next: { arcs: [{ step: b }, { step: c, set: { ctx.no: 1 } }] } }
   - { step: b, ${tool} }
-  - { step: c, ${tool} }`).start().does('a');
+  - { step: c, ${tool} }`)
+      .start()
+      .does('a');
     expect(story.state.ctx).toEqual({});
   });
 
   it('writes dotted keys into nested objects and keeps what is beside them', () => {
     const story = given(`
   - { step: a, ${tool}, set: { ctx.o.x: 1 }, next: b }
-  - { step: b, ${tool}, set: { ctx.o.y: 2, bare: 3 } }`).start().does('a').does('b');
+  - { step: b, ${tool}, set: { ctx.o.y: 2, bare: 3 } }`)
+      .start()
+      .does('a')
+      .does('b');
     expect(story.state.ctx).toEqual({ o: { x: 1, y: 2 }, bare: 3 });
   });
 
@@ -54,7 +65,9 @@ describe('set', () => {
     const story = given(
       `  - { step: a, ${tool}, spec: { on_error: continue }, set: { ctx.n: "{{ (ctx.n | default(0)) + 1 }}" }, next: [{ step: b, when: "{{ false }}" }] }\n  - { step: b, ${tool} }`,
       'executor: { spec: { no_next_is_error: true } }',
-    ).start().does('a');
+    )
+      .start()
+      .does('a');
     expect(story.state.ctx.n).toBe(1);
   });
 });
@@ -81,17 +94,25 @@ describe('a template sees', () => {
     expect(seen(expression)).toEqual(value);
   });
 
-  it.each(['workload.nothing is none', 'workload.nothing == none', 'a.nothing is none'])('B28: a JSON null as none: %s', (expression) => {
-    expect(seen(expression)).toBe(true);
-  });
-
-  it.each(["event.name == 'call.done'", "event.name == 'step.exit'", "output.status == 'success'", 'result.n == 5', 'error is none'])(
-    'B23: %s in an arc of a step that is done',
-    (when) => {
-      const story = given(`  - { step: a, ${tool}, next: [{ step: b, when: "{{ ${when} }}" }] }\n  - { step: b, ${tool} }`).start();
-      expect(story.does('a', { n: 5 }).open()).toEqual(['b']);
+  it.each(['workload.nothing is none', 'workload.nothing == none', 'a.nothing is none'])(
+    'B28: a JSON null as none: %s',
+    (expression) => {
+      expect(seen(expression)).toBe(true);
     },
   );
+
+  it.each([
+    "event.name == 'call.done'",
+    "event.name == 'step.exit'",
+    "output.status == 'success'",
+    'result.n == 5',
+    'error is none',
+  ])('B23: %s in an arc of a step that is done', (when) => {
+    const story = given(
+      `  - { step: a, ${tool}, next: [{ step: b, when: "{{ ${when} }}" }] }\n  - { step: b, ${tool} }`,
+    ).start();
+    expect(story.does('a', { n: 5 }).open()).toEqual(['b']);
+  });
 });
 
 describe('the workload', () => {
@@ -101,13 +122,18 @@ describe('the workload', () => {
   });
 
   it('renders its defaults over the payload, but never the payload', () => {
-    const story = given(`  - { step: a, ${tool} }`, 'workload: { greeting: "hi {{ name }}" }').start({ name: '{{ 1 + 1 }}' });
+    const story = given(`  - { step: a, ${tool} }`, 'workload: { greeting: "hi {{ name }}" }').start({
+      name: '{{ 1 + 1 }}',
+    });
     expect(story.state.workload).toEqual({ greeting: 'hi {{ 1 + 1 }}', name: '{{ 1 + 1 }}' });
   });
 });
 
 describe('every event names its cause', () => {
-  const story = given(`  - { step: a, ${tool}, set: { ctx.x: 1 }, next: b }\n  - { step: b, ${tool} }`).start().does('a').does('b');
+  const story = given(`  - { step: a, ${tool}, set: { ctx.x: 1 }, next: b }\n  - { step: b, ${tool} }`)
+    .start()
+    .does('a')
+    .does('b');
   const ids = new Set(story.log.map((row) => row.event_id));
 
   it('B22: what a report led to has that report as its parent', () => {

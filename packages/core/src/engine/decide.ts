@@ -45,7 +45,13 @@ export type ProducedEvent = Omit<EventRow, 'stream_version' | 'catalog_id' | 'ex
   readonly event_id: Id | null;
 };
 
-export type Refusal = 'already_terminal' | 'stale_claim' | 'not_open' | 'already_claimed' | 'not_started' | 'already_started';
+export type Refusal =
+  | 'already_terminal'
+  | 'stale_claim'
+  | 'not_open'
+  | 'already_claimed'
+  | 'not_started'
+  | 'already_started';
 
 export interface Decision {
   readonly rows: readonly EventRow[];
@@ -181,7 +187,8 @@ function requeue(turn: Turn, fact: Extract<Fact, { type: 'release' | 'lease_expi
   if (isTerminal(state)) return { ...NOTHING, refused: 'already_terminal' };
   const command = state.commands[fact.commandId];
   if (command === undefined) return { ...NOTHING, refused: 'not_open' };
-  if (command.status === 'PENDING' || command.token !== fact.token) return { ...NOTHING, refused: 'stale_claim', command };
+  if (command.status === 'PENDING' || command.token !== fact.token)
+    return { ...NOTHING, refused: 'stale_claim', command };
   const expired = fact.type === 'lease_expired';
   const counted = expired || fact.countAttempt;
   const reason = expired ? 'lease_expired' : fact.reason;
@@ -234,4 +241,3 @@ function mergeWorkload(turn: Turn, payload: JsonObject): JsonObject {
   }
   return { ...merged, ...payload };
 }
-

@@ -132,7 +132,12 @@ function finish(turn: Turn, launch: (node: number) => void): boolean {
   return false;
 }
 
-export function end(turn: Turn, status: 'COMPLETED' | 'FAILED' | 'CANCELLED', error: string | null, reason = 'quiescent'): void {
+export function end(
+  turn: Turn,
+  status: 'COMPLETED' | 'FAILED' | 'CANCELLED',
+  error: string | null,
+  reason = 'quiescent',
+): void {
   turn.emit({ type: 'playbook.ended', status, error, failedSteps: turn.state.failedSteps, reason });
 }
 

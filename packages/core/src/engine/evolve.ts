@@ -97,7 +97,12 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
     case 'call.done':
       return withCommand(state, event.commandId, (command) => {
         const ok = !isErrorStatus(event.status);
-        command.call = { ok, data: event.data, error: ok ? null : (event.error ?? `tool status ${event.status}`), info: null };
+        command.call = {
+          ok,
+          data: event.data,
+          error: ok ? null : (event.error ?? `tool status ${event.status}`),
+          info: null,
+        };
       });
     case 'call.error':
       return withCommand(state, event.commandId, (command) => {
@@ -233,7 +238,8 @@ function write(target: JsonObject, path: readonly string[], value: Json): void {
 
 /** An author may call a variable `__proto__`; it is data like any other name. */
 function define(target: JsonObject, key: string, value: Json): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
   else target[key] = value;
 }
 

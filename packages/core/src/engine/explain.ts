@@ -3,15 +3,29 @@ import type { CompiledPlaybook } from './compile.js';
 import { type ExecutionState, isTerminal } from './state.js';
 
 export type Waiting =
-  | { readonly kind: 'command_pending'; readonly step: string; readonly commandId: string; readonly pool: string; readonly attempt: number; readonly since: string }
-  | { readonly kind: 'command_running'; readonly step: string; readonly commandId: string; readonly workerId: string | null; readonly attempt: number }
+  | {
+      readonly kind: 'command_pending';
+      readonly step: string;
+      readonly commandId: string;
+      readonly pool: string;
+      readonly attempt: number;
+      readonly since: string;
+    }
+  | {
+      readonly kind: 'command_running';
+      readonly step: string;
+      readonly commandId: string;
+      readonly workerId: string | null;
+      readonly attempt: number;
+    }
   | { readonly kind: 'join'; readonly step: string; readonly missing: readonly string[] }
   | { readonly kind: 'failure_draining'; readonly step: string; readonly error: string };
 
 export function waitingFor(compiled: CompiledPlaybook, state: ExecutionState): Waiting[] {
   if (isTerminal(state)) return [];
   const items: Waiting[] = [];
-  if (state.failure !== null) items.push({ kind: 'failure_draining', step: state.failure.step, error: state.failure.error });
+  if (state.failure !== null)
+    items.push({ kind: 'failure_draining', step: state.failure.step, error: state.failure.error });
   for (const command of Object.values(state.commands)) {
     const { step, commandId, attempt } = command;
     items.push(
@@ -20,7 +34,8 @@ export function waitingFor(compiled: CompiledPlaybook, state: ExecutionState): W
         : { kind: 'command_running', step, commandId, workerId: command.workerId, attempt },
     );
   }
-  for (const step of Object.keys(state.waiting)) items.push({ kind: 'join', step, missing: missingBranches(compiled, state, step) });
+  for (const step of Object.keys(state.waiting))
+    items.push({ kind: 'join', step, missing: missingBranches(compiled, state, step) });
   return items;
 }
 
@@ -30,7 +45,9 @@ function missingBranches(compiled: CompiledPlaybook, state: ExecutionState, step
   const names = incoming
     .filter((arc) => {
       const source = state.steps[graph.names[arc.from] as string];
-      return source === undefined || (source.phase !== 'skipped' && ![...source.taken, ...source.dead].includes(arc.index));
+      return (
+        source === undefined || (source.phase !== 'skipped' && ![...source.taken, ...source.dead].includes(arc.index))
+      );
     })
     .map((arc) => graph.names[arc.from] as string);
   return [...new Set(names)];

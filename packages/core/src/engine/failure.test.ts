@@ -7,15 +7,23 @@ const tool = 'tool: { kind: noop }';
 
 describe('a failure nobody handles', () => {
   it('ends the run as failed and names the step', () => {
-    const story = given(`  - { step: a, ${tool}, next: b }\n  - { step: b, ${tool} }`).start().fails('a', 'no route to host');
-    expect(story.then()).toEqual(['next.evaluated a', 'playbook.failed playbook']);
-    expect(story.state).toMatchObject({ status: 'FAILED', failedSteps: ['a'], error: "Step 'a' failed: no route to host" });
+    const story = given(`  - { step: a, ${tool}, next: b }\n  - { step: b, ${tool} }`)
+      .start()
+      .fails('a', 'no route to host');
+    expect(story.ledTo()).toEqual(['next.evaluated a', 'playbook.failed playbook']);
+    expect(story.state).toMatchObject({
+      status: 'FAILED',
+      failedSteps: ['a'],
+      error: "Step 'a' failed: no route to host",
+    });
   });
 
   it('does not fire an arc that asks about something else than the outcome', () => {
     const story = given(`
   - { step: a, ${tool}, next: [{ step: b, when: "{{ workload.x }}" }] }
-  - { step: b, ${tool} }`).start({ x: true }).fails('a');
+  - { step: b, ${tool} }`)
+      .start({ x: true })
+      .fails('a');
     expect(story.state.status).toBe('FAILED');
   });
 
@@ -24,9 +32,12 @@ describe('a failure nobody handles', () => {
   - { step: a, ${tool}, next: [b, c] }
   - { step: b, ${tool} }
   - { step: c, ${tool}, next: d }
-  - { step: d, ${tool} }`).start().does('a').fails('b');
+  - { step: d, ${tool} }`)
+      .start()
+      .does('a')
+      .fails('b');
     expect(story.open()).toEqual(['c']);
-    expect(story.does('c').then()).toEqual(['playbook.failed playbook']);
+    expect(story.does('c').ledTo()).toEqual(['playbook.failed playbook']);
     expect(story.steps('step.enter')).toEqual(['a', 'b', 'c']);
   });
 
@@ -35,7 +46,11 @@ describe('a failure nobody handles', () => {
   - { step: a, ${tool}, next: [b, c] }
   - { step: b, ${tool}, next: j }
   - { step: c, ${tool}, next: j }
-  - { step: j, ${tool} }`).start().does('a').fails('b').does('c');
+  - { step: j, ${tool} }`)
+      .start()
+      .does('a')
+      .fails('b')
+      .does('c');
     expect(story.state.status).toBe('FAILED');
   });
 
@@ -43,8 +58,11 @@ describe('a failure nobody handles', () => {
     const story = given(`
   - { step: a, ${tool}, next: [b, c] }
   - { step: b, ${tool}, spec: { policy: { failure: { mode: fail_fast } } } }
-  - { step: c, ${tool} }`).start().does('a').fails('b');
-    expect(story.then()).toEqual(['next.evaluated b', 'command.cancelled c', 'playbook.failed playbook']);
+  - { step: c, ${tool} }`)
+      .start()
+      .does('a')
+      .fails('b');
+    expect(story.ledTo()).toEqual(['next.evaluated b', 'command.cancelled c', 'playbook.failed playbook']);
   });
 
   it('fails a step whose tool answers with an error status', () => {
@@ -86,7 +104,9 @@ describe('a failure that an arc handles', () => {
   it('does not write the `set` of the step that failed', () => {
     const story = given(`
   - { step: a, ${tool}, set: { ctx.x: 1 }, next: [{ step: b, when: "{{ error.message is defined }}", set: { ctx.y: 2 } }] }
-  - { step: b, ${tool} }`).start().fails('a');
+  - { step: b, ${tool} }`)
+      .start()
+      .fails('a');
     expect(story.state.ctx).toEqual({ y: 2 });
   });
 });
@@ -95,7 +115,9 @@ describe('spec.on_error', () => {
   it('continue: treats the failure as a result', () => {
     const story = given(`
   - { step: a, ${tool}, spec: { on_error: continue }, set: { ctx.was: "{{ output.status }}" }, next: b }
-  - { step: b, ${tool} }`).start().fails('a');
+  - { step: b, ${tool} }`)
+      .start()
+      .fails('a');
     expect(story.open()).toEqual(['b']);
     expect(story.state.ctx.was).toBe('error');
     expect(story.does('b').state.status).toBe('COMPLETED');
@@ -108,7 +130,7 @@ describe('spec.on_error', () => {
 
   it('retry: issues a new command of the same visit', () => {
     const story = given(retried).start().fails('a');
-    expect(story.then()).toEqual(['command.issued a']);
+    expect(story.ledTo()).toEqual(['command.issued a']);
     expect(story.command('a')).toMatchObject({ run: 1, attempt: 2 });
   });
 
@@ -126,7 +148,12 @@ describe('spec.on_error', () => {
   - { step: start, ${tool}, next: [a, b] }
   - { step: a, ${tool}, spec: { on_error: retry }, next: c }
   - { step: b, ${tool}, next: { spec: { mode: inclusive }, arcs: [{ step: start, when: "{{ ctx.n is not defined }}", set: { ctx.n: 1 } }] } }
-  - { step: c, ${tool}, next: [{ step: start, when: "{{ false }}" }] }`).start().does('start').fails('a').does('b').does('start');
+  - { step: c, ${tool}, next: [{ step: start, when: "{{ false }}" }] }`)
+      .start()
+      .does('start')
+      .fails('a')
+      .does('b')
+      .does('start');
     expect(story.open().filter((step) => step === 'a')).toEqual(['a']);
   });
 
@@ -150,14 +177,18 @@ describe('a template that cannot be rendered', () => {
     const story = given(`
   - { step: a, ${tool}, set: { ctx.n: "{{ 1 / workload.zero }}" }, next: [{ step: b, when: "{{ event.name == 'call.error' }}" }, { step: c }] }
   - { step: b, ${tool} }
-  - { step: c, ${tool} }`).start({ zero: 0 }).does('a');
+  - { step: c, ${tool} }`)
+      .start({ zero: 0 })
+      .does('a');
     expect(story.open()).toEqual(['b']);
   });
 
   it('in a `set` of a step with on_error: continue is tolerated too', () => {
     const story = given(`
   - { step: a, ${tool}, spec: { on_error: continue }, set: { ctx.n: "{{ 1 / workload.zero }}" }, next: b }
-  - { step: b, ${tool} }`).start({ zero: 0 }).does('a');
+  - { step: b, ${tool} }`)
+      .start({ zero: 0 })
+      .does('a');
     expect(story.open()).toEqual(['b']);
   });
 
@@ -166,8 +197,11 @@ describe('a template that cannot be rendered', () => {
   - { step: a, ${tool}, next: [b, c] }
   - { step: b, ${tool}, next: d }
   - { step: c, ${tool} }
-  - { step: d, when: "{{ 1 / workload.zero }}", ${tool} }`).start({ zero: 0 }).does('a').does('b');
-    expect(story.then()).toEqual(['next.evaluated b', 'command.cancelled c', 'playbook.failed playbook']);
+  - { step: d, when: "{{ 1 / workload.zero }}", ${tool} }`)
+      .start({ zero: 0 })
+      .does('a')
+      .does('b');
+    expect(story.ledTo()).toEqual(['next.evaluated b', 'command.cancelled c', 'playbook.failed playbook']);
     expect(story.last('playbook.failed').meta).toMatchObject({ reason: 'evaluate_error' });
   });
 });
@@ -182,7 +216,7 @@ describe('the end', () => {
     const story = given(twoBranches).start().does('a');
     story.claim('b');
     story.when({ type: 'cancel', reason: 'changed my mind' });
-    expect(story.then()).toEqual(['command.cancelled b', 'command.cancelled c', 'playbook_cancelled playbook']);
+    expect(story.ledTo()).toEqual(['command.cancelled b', 'command.cancelled c', 'playbook_cancelled playbook']);
     expect(story.state).toMatchObject({ status: 'CANCELLED', error: 'changed my mind' });
   });
 

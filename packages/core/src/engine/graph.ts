@@ -39,7 +39,9 @@ export function buildGraph(playbook: Playbook): Graph {
 
   const reachable = reach(targets, entry);
   const { component, members } = components(targets);
-  const onCycle = names.map((_, node) => (members[component[node] ?? 0]?.length ?? 0) > 1 || targets[node]?.includes(node) === true);
+  const onCycle = names.map(
+    (_, node) => (members[component[node] ?? 0]?.length ?? 0) > 1 || targets[node]?.includes(node) === true,
+  );
   const back = backEdges(targets, entry);
 
   const arcs = targets.map((list, from) =>

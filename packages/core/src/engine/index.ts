@@ -6,5 +6,12 @@ export { evolve, isErrorStatus } from './evolve.js';
 export { type Waiting, waitingFor } from './explain.js';
 export { buildGraph, type Graph, type GraphArc } from './graph.js';
 export type { EventRow } from './row.js';
-export { type CommandState, type ExecutionState, type ExecutionStatus, initialState, isTerminal, type StepState } from './state.js';
+export {
+  type CommandState,
+  type ExecutionState,
+  type ExecutionStatus,
+  initialState,
+  isTerminal,
+  type StepState,
+} from './state.js';
 export type { World } from './turn.js';

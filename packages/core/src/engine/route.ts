@@ -24,7 +24,12 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState, agai
   if (!again && !failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope);
 
   const chosen = choose(compiled, scope, failed);
-  if (chosen.length === 0 && visit.phase === 'done' && compiled.arcs.length > 0 && turn.compiled.playbook.executor.noNextIsError) {
+  if (
+    chosen.length === 0 &&
+    visit.phase === 'done' &&
+    compiled.arcs.length > 0 &&
+    turn.compiled.playbook.executor.noNextIsError
+  ) {
     const message = 'no arc of `next` matched and executor.spec.no_next_is_error is set';
     const info = { kind: 'schema', retryable: false, code: 'NO_ARC_MATCHED', message };
     turn.emit({ type: 'step.failed', step: step.name, run: visit.run, error: message, info });
@@ -55,7 +60,8 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState, agai
     dead: arcs.filter((arc) => !chosen.includes(arc.index) && !(staysInside && arc.exits)).map((arc) => arc.index),
     tokens,
     ...(reentered.length === 0 ? {} : { reset: newEpoch(turn, compiled.index, chosen, reentered) }),
-    outcome: visit.phase !== 'failed' ? 'success' : failed && chosen.length === 0 ? 'unhandled_failure' : 'handled_failure',
+    outcome:
+      visit.phase !== 'failed' ? 'success' : failed && chosen.length === 0 ? 'unhandled_failure' : 'handled_failure',
   });
   return { touched: arcs.filter((arc) => arc.to >= 0).map((arc) => arc.to), reentered };
 }
@@ -76,7 +82,12 @@ function matches(arc: CompiledArc, scope: () => Scope, failed: boolean): boolean
 }
 
 /** Steps of the loop that are not running begin again; a token that already waits outside the loop is not taken back. */
-function newEpoch(turn: Turn, from: number, chosen: readonly number[], heads: readonly number[]): Record<string, number[]> {
+function newEpoch(
+  turn: Turn,
+  from: number,
+  chosen: readonly number[],
+  heads: readonly number[],
+): Record<string, number[]> {
   const { graph } = turn.compiled;
   const reset = dictionary<number[]>();
   for (const head of heads) {

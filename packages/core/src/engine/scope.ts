@@ -1,7 +1,8 @@
 // What a template can see. Roots are looked up one by one when a template touches them, so a large context costs nothing
 // until it is read. Later sources hide earlier ones: workload, step values, ctx, then the reserved names.
-import type { Json, JsonObject } from '../json/types.js';
+
 import { isObject } from '../json/index.js';
+import type { Json, JsonObject } from '../json/types.js';
 import { type Scope, synonym, tolerant } from '../template/index.js';
 import type { ExecutionState, StepState } from './state.js';
 

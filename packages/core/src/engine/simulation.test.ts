@@ -14,7 +14,9 @@ it(`keeps its promises under ${last - first + 1} random playbooks (seeds ${first
     try {
       simulateSeed(seed, tally);
     } catch (error) {
-      throw new Error(`NOETL_SIM_SEED=${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new Error(`NOETL_SIM_SEED=${seed}: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
     }
   }
   expect(tally.runs).toBeGreaterThan(last - first);

@@ -2,13 +2,13 @@
 // commits only when the log has not moved on in the meantime. Either may crash before or after a commit, at any fact.
 import type { Id } from '../../ids/index.js';
 import { canonicalJson } from '../../json/index.js';
+import type { Playbook } from '../../playbook/model.js';
 import { compilePlaybook } from '../compile.js';
 import { type Decision, decide, type Fact } from '../decide.js';
 import { evolve } from '../evolve.js';
 import type { EventRow } from '../row.js';
 import { dictionary, type ExecutionState, initialState } from '../state.js';
 import type { World } from '../turn.js';
-import type { Playbook } from '../../playbook/model.js';
 import type { Random } from './random.js';
 
 export const EXECUTION = '700000000000000001' as Id;
@@ -44,7 +44,11 @@ export function createCluster({ playbook, random, crash }: ClusterOptions): Clus
   const servers: { state: ExecutionState | undefined }[] = [{ state: undefined }, { state: undefined }];
   let ids = 800_000_000_000_000_000n;
   const nextId = () => String(ids++) as Id;
-  const world = (): World => ({ now: new Date(1_800_000_000_000 + log.length * 1000).toISOString(), values: {}, nextId });
+  const world = (): World => ({
+    now: new Date(1_800_000_000_000 + log.length * 1000).toISOString(),
+    values: {},
+    nextId,
+  });
 
   function rebuild(): ExecutionState {
     const snapshot = snapshots.length > 0 && random.chance(0.5) ? random.pick(snapshots) : undefined;
@@ -110,7 +114,11 @@ export function restore(snapshot: string): ExecutionState {
 }
 
 /** `fold(log) == state`, from the first event and from a snapshot of every prefix length that is asked for. */
-export function assertReplays(log: readonly EventRow[], state: Readonly<ExecutionState>, cuts: readonly number[]): void {
+export function assertReplays(
+  log: readonly EventRow[],
+  state: Readonly<ExecutionState>,
+  cuts: readonly number[],
+): void {
   const wanted = canonicalJson(state);
   for (const cut of [0, ...cuts]) {
     const prefix = initialState(EXECUTION);
@@ -136,6 +144,7 @@ function same(left: unknown, right: unknown): boolean {
   if (keys.length !== Object.keys(right).length) return false;
   return keys.every(
     (key) =>
-      Object.hasOwn(right, key) && same((left as Record<string, unknown>)[key], (right as Record<string, unknown>)[key]),
+      Object.hasOwn(right, key) &&
+      same((left as Record<string, unknown>)[key], (right as Record<string, unknown>)[key]),
   );
 }

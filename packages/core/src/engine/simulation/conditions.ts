@@ -48,7 +48,10 @@ export function conditionFor(random: Random, step: string, use: 'guard' | 'arc' 
         outcome("{{ event.name == 'call.done' }}", (view) => !view.failed),
         outcome("{{ output.status == 'ok' and workload.flag }}", (view) => !view.failed && view.workload.flag),
         plain('{{ output.data.value == 1 }}', (view) => view.value === 1),
-        plain('{{ output.data.value >= workload.low }}', (view) => view.value !== undefined && view.value >= view.workload.low),
+        plain(
+          '{{ output.data.value >= workload.low }}',
+          (view) => view.value !== undefined && view.value >= view.workload.low,
+        ),
         plain(`{{ ctx.seen${own} == 2 }}`, (view) => view.seen === 2),
       ]);
   }
@@ -63,6 +66,14 @@ function onWorkload(random: Random): PlannedCondition[] {
   ];
 }
 
-const plain = (source: string, holds: (view: View) => boolean): PlannedCondition => ({ source, holds, seesOutcome: false });
-const outcome = (source: string, holds: (view: View) => boolean): PlannedCondition => ({ source, holds, seesOutcome: true });
+const plain = (source: string, holds: (view: View) => boolean): PlannedCondition => ({
+  source,
+  holds,
+  seesOutcome: false,
+});
+const outcome = (source: string, holds: (view: View) => boolean): PlannedCondition => ({
+  source,
+  holds,
+  seesOutcome: true,
+});
 const literal = (value: boolean): PlannedCondition => ({ source: value, holds: () => value, seesOutcome: false });

@@ -29,7 +29,16 @@ interface Lease {
 
 type Refusal = NonNullable<Answer['refused']>;
 const WORKERS = ['w1', 'w2', 'w3'];
-const FOREIGN = ['step.enter', 'playbook.completed', 'command.issued', 'next.evaluated', 'ctx.updated', 'command.requeued', 'step.skipped', 'order.shipped'];
+const FOREIGN = [
+  'step.enter',
+  'playbook.completed',
+  'command.issued',
+  'next.evaluated',
+  'ctx.updated',
+  'command.requeued',
+  'step.skipped',
+  'order.shipped',
+];
 
 export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random, harsh: boolean): Crew {
   const plans = new Map(graph.plans.map((plan) => [plan.name, plan]));
@@ -76,7 +85,8 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     if (over) {
       const gone = cluster.folded.commands[lease.commandId] === undefined;
       if (!gone) throw new Error(`the holder of ${lease.commandId} was refused: ${answer.refused}`);
-      if (!lease.unsure && !isTerminal(cluster.folded)) throw new Error(`${lease.commandId} was closed behind its worker's back`);
+      if (!lease.unsure && !isTerminal(cluster.folded))
+        throw new Error(`${lease.commandId} was closed behind its worker's back`);
     }
     if (over || lease.stage === 'called') {
       leases.delete(lease.commandId);
@@ -110,7 +120,8 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
       if (row.node_name !== lease.step || row.command_id === null) continue;
       const run = (row.meta as { run?: number } | null)?.run;
       if (row.event_type === 'command.issued' && run === lease.run) commands.add(row.command_id);
-      const isFailure = row.event_type === 'command.failed' || (row.event_type === 'command.completed' && row.status === 'error');
+      const isFailure =
+        row.event_type === 'command.failed' || (row.event_type === 'command.completed' && row.status === 'error');
       if (isFailure && commands.has(row.command_id)) count++;
     }
     return count;
@@ -130,7 +141,8 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     const countAttempt = harsh && random.chance(0.5);
     const answer = cluster.submit({ type: 'release', commandId, token, reason: 'drain', delayMs: 0, countAttempt });
     if (!stillHolds(lease)) giveUp(lease);
-    else if (answer !== undefined) throw new Error(`the holder of ${commandId} could not give it back: ${answer.refused}`);
+    else if (answer !== undefined)
+      throw new Error(`the holder of ${commandId} could not give it back: ${answer.refused}`);
   }
 
   function stillHolds({ commandId, token }: Lease): boolean {
@@ -147,7 +159,9 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     const answer = cluster.submit(fact);
     if (answer === undefined || answer.duplicate === true) return;
     if (answer.refused === undefined || !reasons.includes(answer.refused)) {
-      throw new Error(`${JSON.stringify(fact)} must be refused (${reasons.join(' or ')}), was ${answer.refused ?? 'accepted'}`);
+      throw new Error(
+        `${JSON.stringify(fact)} must be refused (${reasons.join(' or ')}), was ${answer.refused ?? 'accepted'}`,
+      );
     }
   }
 
@@ -162,7 +176,10 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
 
   function reportTwice(lease: Lease): void {
     const told: Told = { ...lease, eventId: random.chance(0.5) ? lease.closing : null };
-    mustRefuse({ type: 'event', row: random.pick([completed(told), failed(told)]), token: lease.token }, ['not_open', 'already_terminal']);
+    mustRefuse({ type: 'event', row: random.pick([completed(told), failed(told)]), token: lease.token }, [
+      'not_open',
+      'already_terminal',
+    ]);
   }
 
   function postForeign(): void {
@@ -196,7 +213,13 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     }
     const unanswered = unansweredClaims.at(-1);
     if (unanswered !== undefined) {
-      moves.push([3, () => { unansweredClaims.pop(); claim(unanswered.commandId, unanswered.workerId); }]);
+      moves.push([
+        3,
+        () => {
+          unansweredClaims.pop();
+          claim(unanswered.commandId, unanswered.workerId);
+        },
+      ]);
     }
     if (moves.length === 0) return false;
     if (late.length > 0) moves.push([0.7, () => reportLate(random.pick(late))]);
@@ -208,7 +231,11 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
   }
 
   function mustBeTaken(lease: Lease): void {
-    mustRefuse({ type: 'claim', commandId: lease.commandId, workerId: 'w9' }, ['already_claimed', 'not_open', 'already_terminal']);
+    mustRefuse({ type: 'claim', commandId: lease.commandId, workerId: 'w9' }, [
+      'already_claimed',
+      'not_open',
+      'already_terminal',
+    ]);
   }
 
   /** A calm run loses leases only as often as the command can bear, so its outcome does not depend on chance. */

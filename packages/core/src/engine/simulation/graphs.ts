@@ -43,7 +43,13 @@ export function randomGraph(random: Random): RandomGraph {
   const acyclic = random.chance(0.6);
   const definesEnd = random.chance(0.4);
   const names = Array.from({ length: count }, (_, index) => stepName(random, index));
-  const shape: Shape = { names, acyclic, definesEnd, density: random.pick([1, 1.5, 2.2, 3]), trouble: random.pick([0, 0, 0.15, 0.3]) };
+  const shape: Shape = {
+    names,
+    acyclic,
+    definesEnd,
+    density: random.pick([1, 1.5, 2.2, 3]),
+    trouble: random.pick([0, 0, 0.15, 0.3]),
+  };
   const plans = names.map((_, index) => planStep(random, shape, index));
   if (definesEnd) plans.push(plainPlan('end', random));
   const finalStep = random.chance(0.15) ? 'wrap_up' : undefined;
@@ -88,7 +94,8 @@ function planStep(random: Random, shape: Shape, index: number): StepPlan {
   const forward = names.length - 1 - index;
   const wanted = Math.round(random.next() * shape.density * 2);
   for (let arc = 0; arc < wanted; arc++) {
-    const to = forward > 0 && random.chance(0.9) ? (names[index + random.between(1, Math.min(forward, 5))] as string) : 'end';
+    const to =
+      forward > 0 && random.chance(0.9) ? (names[index + random.between(1, Math.min(forward, 5))] as string) : 'end';
     const when = random.chance(0.45) ? conditionFor(random, name, 'arc') : undefined;
     arcs.push({ to, ...(when === undefined ? {} : { when }) });
   }

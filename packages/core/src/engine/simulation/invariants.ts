@@ -102,7 +102,8 @@ function checkVerdict(graph: RandomGraph, rows: readonly EventRow[]): void {
   let unhandled = false;
   for (const row of rows) {
     const step = row.node_name ?? '';
-    if (row.event_type === 'step.enter' || (row.event_type === 'step.skipped' && metaOf(row).reason === 'guard')) visited.add(step);
+    if (row.event_type === 'step.enter' || (row.event_type === 'step.skipped' && metaOf(row).reason === 'guard'))
+      visited.add(step);
     if (row.event_type === 'command.failed' || row.event_type === 'step.failed') broken.add(step);
     if (row.event_type === 'command.completed' && row.status === 'error') broken.add(step);
     if (row.event_type === 'command.issued') broken.delete(step);
@@ -116,7 +117,8 @@ function checkVerdict(graph: RandomGraph, rows: readonly EventRow[]): void {
   ensure(end.status === status, `the run ended ${end.status}, its steps say ${status}`);
   if (unhandled) return;
   ensure(broken.size === 0, `a failure of '${[...broken].join("', '")}' was never routed`);
-  for (const name of targets) ensure(visited.has(name) || !plans.has(name), `an arc to '${name}' was taken, but it never ran`);
+  for (const name of targets)
+    ensure(visited.has(name) || !plans.has(name), `an arc to '${name}' was taken, but it never ran`);
 }
 
 /** On a graph without cycles: a step starts, or is skipped, only when each branch into it has finished or is dead. */
@@ -144,10 +146,15 @@ function checkJoins(graph: RandomGraph, rows: readonly EventRow[]): void {
     if (row.event_type !== 'step.enter' && row.event_type !== 'step.skipped') continue;
     const arcs = sources.get(step) ?? [];
     const holdsToken = arcs.some(({ from, index }) => taken.get(from)?.includes(index));
-    if (metaOf(row).reason === 'dead_path') ensure(!holdsToken, `'${step}' was skipped although an arc to it was taken`);
-    else if (step !== entryStep && step !== finalStep) ensure(holdsToken, `'${step}' started although no arc to it was taken`);
+    if (metaOf(row).reason === 'dead_path')
+      ensure(!holdsToken, `'${step}' was skipped although an arc to it was taken`);
+    else if (step !== entryStep && step !== finalStep)
+      ensure(holdsToken, `'${step}' started although no arc to it was taken`);
     for (const { from } of arcs) {
-      ensure(taken.has(from) || isDead(from), `'${step}' was decided before its branch '${from}' (version ${row.stream_version})`);
+      ensure(
+        taken.has(from) || isDead(from),
+        `'${step}' was decided before its branch '${from}' (version ${row.stream_version})`,
+      );
     }
     decided.add(step);
     if (metaOf(row).reason === 'dead_path') taken.set(step, []);

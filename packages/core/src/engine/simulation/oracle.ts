@@ -35,7 +35,8 @@ export function expectedOf(graph: RandomGraph): Expected {
 function visitOf(graph: RandomGraph, plan: StepPlan): { entered: boolean; taken: string[]; unhandled: boolean } {
   const { workload } = graph;
   const blank: View = { workload, failed: false, value: undefined, seen: undefined };
-  if (plan.guard?.holds?.(blank) === false) return { entered: false, taken: takenBy(graph, plan, blank), unhandled: false };
+  if (plan.guard?.holds?.(blank) === false)
+    return { entered: false, taken: takenBy(graph, plan, blank), unhandled: false };
 
   const tries = plan.onError === 'retry' ? RETRY_ATTEMPTS : 1;
   const fails = plan.failures >= tries;

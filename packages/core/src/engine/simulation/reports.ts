@@ -31,7 +31,11 @@ export const called = ({ commandId, step, workerId, eventId }: Told, data: Json,
   produced({ type: 'call.done', commandId, step, status, data, error: null }, workerId, eventId);
 
 export const raised = ({ commandId, step, workerId, eventId }: Told, message = 'it broke') =>
-  produced({ type: 'call.error', commandId, step, error: message, info: broken(message), data: null }, workerId, eventId);
+  produced(
+    { type: 'call.error', commandId, step, error: message, info: broken(message), data: null },
+    workerId,
+    eventId,
+  );
 
 export const completed = ({ commandId, step, workerId, eventId }: Told, status = 'success') =>
   produced({ type: 'command.completed', commandId, step, status }, workerId, eventId);

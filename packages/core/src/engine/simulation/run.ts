@@ -1,8 +1,9 @@
 // One seed: a random playbook, run under several interleavings, checked after every fact and at its end.
-import { checkLog } from './invariants.js';
+
 import { assertReplays, CATALOG, type Cluster, createCluster } from './cluster.js';
 import { createCrew } from './crew.js';
 import { type RandomGraph, randomGraph } from './graphs.js';
+import { checkLog } from './invariants.js';
 import { expectedOf } from './oracle.js';
 import { createRandom, type Random } from './random.js';
 
@@ -33,14 +34,20 @@ export function simulateSeed(seed: number, tally: Tally): void {
     const { status } = cluster.folded;
     if (status !== expected.status) throw new Error(`interleaving ${run} ended ${status}, must end ${expected.status}`);
     if (status !== 'COMPLETED') continue;
-    const entered = namesOf(cluster.log.filter((row) => row.event_type === 'step.enter' && isOurs(row.meta)).map((row) => row.node_name));
+    const entered = namesOf(
+      cluster.log.filter((row) => row.event_type === 'step.enter' && isOurs(row.meta)).map((row) => row.node_name),
+    );
     const wanted = namesOf([...expected.entered]);
     if (entered !== wanted) throw new Error(`interleaving ${run} entered ${entered}, must enter ${wanted}`);
   }
 }
 
 function simulate(graph: RandomGraph, random: Random, harsh: boolean): Cluster {
-  const cluster = createCluster({ playbook: graph.playbook, random: random.fork('cluster'), crash: random.pick([0, 0.02, 0.1]) });
+  const cluster = createCluster({
+    playbook: graph.playbook,
+    random: random.fork('cluster'),
+    crash: random.pick([0, 0.02, 0.1]),
+  });
   const crew = createCrew(cluster, graph, random.fork('crew'), harsh);
   const start = {
     type: 'start',
@@ -59,7 +66,11 @@ function simulate(graph: RandomGraph, random: Random, harsh: boolean): Cluster {
   }
   crew.disperse();
   checkLog(graph, cluster.log);
-  assertReplays(cluster.log, cluster.folded, [1, 2, 3].map(() => random.between(0, cluster.log.length)));
+  assertReplays(
+    cluster.log,
+    cluster.folded,
+    [1, 2, 3].map(() => random.between(0, cluster.log.length)),
+  );
   return cluster;
 }
 

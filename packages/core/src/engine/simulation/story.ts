@@ -27,7 +27,7 @@ export interface Story {
   /** Steps with an open command, in the order in which they were issued. */
   open(): string[];
   /** What the last fact led to, as `type step`; a producer's own event is not part of it. */
-  then(): string[];
+  ledTo(): string[];
   /** All events of one type: the steps they are about. */
   steps(type: string): string[];
   last(type: string): EventRow;
@@ -61,7 +61,8 @@ export function given(workflow: string, header = ''): Story {
   };
   const command = (step: string): CommandState => {
     const found = Object.values(state.commands).find((open) => open.step === step);
-    if (found === undefined) throw new Error(`'${step}' has no open command; open: ${story.open().join(', ') || 'none'}`);
+    if (found === undefined)
+      throw new Error(`'${step}' has no open command; open: ${story.open().join(', ') || 'none'}`);
     return found;
   };
   const claim = (step: string, workerId = 'w1'): CommandState => {
@@ -97,7 +98,7 @@ export function given(workflow: string, header = ''): Story {
       return story;
     },
     open: () => Object.values(state.commands).map(({ step }) => step),
-    then: () => log.slice(since).map((row) => [row.event_type, row.node_name].filter(Boolean).join(' ')),
+    ledTo: () => log.slice(since).map((row) => [row.event_type, row.node_name].filter(Boolean).join(' ')),
     steps: (type) => log.filter((row) => row.event_type === type).map((row) => row.node_name ?? ''),
     last(type) {
       const found = log.findLast((row) => row.event_type === type);
