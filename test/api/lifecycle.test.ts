@@ -55,9 +55,11 @@ describe('closing', () => {
   it('leaves no connection to the database', async () => {
     const server = await startTestServer();
     await server.close();
-    const rows = await sql(server.database, `SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND application_name = 'noetl-server'`, [
-      server.database.name,
-    ]);
+    const rows = await sql(
+      server.database,
+      `SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND application_name = 'noetl-server'`,
+      [server.database.name],
+    );
     expect(rows).toEqual([]);
   });
 

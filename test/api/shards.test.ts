@@ -22,12 +22,12 @@ beforeAll(async () => {
   databases = await Promise.all([ownDatabase(), ownDatabase(), ownDatabase()]);
   server = await startTestServer({
     database: databases[0] as TestDatabase,
-    env: { NOETL_SHARDS: databases.map(dsn).join(','), NOETL_COMMAND_CLAIM_LEASE_SECONDS: '1' },
+    env: { NOETL_SHARDS: databases.map(dsn).join(','), NOETL_COMMAND_CLAIM_LEASE_SECONDS: '3' },
   });
   await server.client.register(chain('shard/two', 2));
   await server.client.register(chain('shard/one', 1));
   executions = [];
-  for (let n = 0; n < 30; n++) executions.push((await server.client.execute({ path: 'shard/two' })).execution_id);
+  for (let n = 0; n < 60; n++) executions.push((await server.client.execute({ path: 'shard/two' })).execution_id);
 });
 
 describe('three shards', () => {
@@ -51,7 +51,7 @@ describe('three shards', () => {
 
   it('are one list, newest first, in pages that neither skip nor repeat', async () => {
     const listed: string[] = [];
-    for (let page = 1; page <= 5; page++) {
+    for (let page = 1; page <= 9; page++) {
       listed.push(
         ...(await server.client.listExecutions({ page, page_size: 7 })).map(({ execution_id }) => execution_id),
       );
@@ -74,15 +74,15 @@ describe('three shards', () => {
 
   it('renew and lose leases as one', async () => {
     await server.client.registerWorker({ name: 'holder' });
-    const starts = await server.client.executeBatch(Array.from({ length: 12 }, () => ({ path: 'shard/one' })));
-    const { commands } = await server.client.lease({ worker_id: 'holder', pools: ['shared'], max: 12, wait_ms: 2_000 });
+    const starts = await server.client.executeBatch(Array.from({ length: 60 }, () => ({ path: 'shard/one' })));
+    const { commands } = await server.client.lease({ worker_id: 'holder', pools: ['shared'], max: 60, wait_ms: 2_000 });
     expect(new Set(commands.map(({ execution_id }) => shardFor(execution_id as Id, 3))).size).toBe(3);
     const leases = commands.map(({ command_id, claim_token }) => ({ command_id, claim_token }));
     expect(await server.client.heartbeat({ name: 'holder', leases })).toMatchObject({ lost: [], cancelled: [] });
 
     const again = new Set<string>();
-    while (again.size < 12) {
-      const answer = await server.client.lease({ worker_id: 'heir', pools: ['shared'], max: 12, wait_ms: 10_000 });
+    while (again.size < 60) {
+      const answer = await server.client.lease({ worker_id: 'heir', pools: ['shared'], max: 60, wait_ms: 10_000 });
       for (const command of answer.commands) {
         expect(command.attempt).toBe(2);
         again.add(command.command_id);

@@ -21,7 +21,11 @@ describe('what was thrown becomes a problem', () => {
   it.each([
     ['broken JSON', thrownBy(() => parseJson('{')), 400],
     ['a value no column can hold', Object.assign(new Error('invalid byte sequence'), { code: '22021' }), 422],
-    ['a body that is too large', Object.assign(new Error('x'), { code: 'FST_ERR_CTP_BODY_TOO_LARGE', statusCode: 413 }), 413],
+    [
+      'a body that is too large',
+      Object.assign(new Error('x'), { code: 'FST_ERR_CTP_BODY_TOO_LARGE', statusCode: 413 }),
+      413,
+    ],
     ['an unknown error', new Error('secret detail'), 500],
     ['a text', 'secret detail', 500],
     ['a unique violation', Object.assign(new Error('secret detail'), { code: '23505' }), 500],
@@ -33,7 +37,10 @@ describe('what was thrown becomes a problem', () => {
 
   it('a database that is away is 503 and worth a retry', () => {
     const problem = toProblem(new Error('x'), () => true);
-    expect({ status: problem.status, headers: problem.headers }).toEqual({ status: 503, headers: { 'retry-after': '1' } });
+    expect({ status: problem.status, headers: problem.headers }).toEqual({
+      status: 503,
+      headers: { 'retry-after': '1' },
+    });
   });
 });
 

@@ -1,5 +1,6 @@
 // Wires the control plane together and keeps its background work going. Everything it starts, `close` stops.
 import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createSnowflake, type Id, type World } from '@noetl/core';
 import type { Logger } from 'pino';
 import { catalogRoutes, createCatalog } from './catalog/index.js';
@@ -23,6 +24,8 @@ export interface Server {
 
 const MACHINE_LEASE_MS = 60_000;
 const LEADER_LEASE_MS = 15_000;
+/** How long requests that are under way may take when the server stops. */
+const CLOSE_PATIENCE_MS = 5_000;
 
 export async function startServer(config: ServerConfig, logger: Logger = createLogger(config.logLevel)): Promise<Server> {
   const pools = openPools({ ...config, onIdleError: (error) => logger.warn({ err: error }, 'a database connection broke') });
@@ -81,7 +84,8 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     if (state.endedAt !== null) metrics.executionEnded(state.status);
   }
 
-  const app = await createApp({
+  const closing = new AbortController();
+  const { app, idle } = await createApp({
     log: logger,
     version: VERSION,
     access: { token: config.token, loopbackOnly: isLoopbackName(config.host) && config.token === undefined },
@@ -90,9 +94,9 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   });
   healthRoutes(app, { pools, metrics, version: VERSION, exposeMetrics: config.metrics });
   catalogRoutes(app, { catalog, pool: pools.cluster, metrics });
-  executionRoutes(app, { log, pools, catalog, starter, metrics, liveWorkers: () => liveWorkers(pools, config.offlineSeconds) });
+  executionRoutes(app, { log, pools, catalog, starter, metrics, closing: closing.signal, liveWorkers: () => liveWorkers(pools, config.offlineSeconds) });
   eventRoutes(app, { log, metrics });
-  commandRoutes(app, { log, pools, desk, reporter, metrics });
+  commandRoutes(app, { log, pools, desk, reporter, metrics, closing: closing.signal });
   runtimeRoutes(app, { pools, metrics, leaseMs: config.leaseMs, nextId });
 
   const onError = (task: string) => (error: unknown) => logger.warn({ err: error, task }, 'background task failed; it is tried again');
@@ -106,7 +110,8 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
         // Another process mints ids with our number now: two events could get the same id.
         logger.fatal('the machine id lease was lost; this server stops');
         process.exitCode = 1;
-        await close();
+        // Not awaited: closing waits for this very task.
+        void close();
       },
       onError('machine-lease'),
     ),
@@ -128,16 +133,20 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     ),
   ];
 
-  let closing: Promise<void> | undefined;
+  let closed: Promise<void> | undefined;
   const close = () => {
-    closing ??= (async () => {
+    closed ??= (async () => {
       await Promise.all(tasks.map((task) => task.stop()));
+      closing.abort();
+      await Promise.race([idle(), delay(CLOSE_PATIENCE_MS, undefined, { ref: false })]);
+      // Open connections without a request keep Node's server from closing, even those that never sent one.
+      app.server.closeAllConnections();
       await app.close();
       await log.idle();
       await Promise.allSettled([machine.release(), resign(pools.cluster, 'sweeper', owner)]);
       await pools.close();
     })();
-    return closing;
+    return closed;
   };
 
   try {

@@ -26,10 +26,8 @@ export function judge(graph: Graph, state: ExecutionState, node: number, unroute
 /** Steps worth judging after a change. On an acyclic graph only targets of changed arcs and waiting steps can move. */
 export function candidates(graph: Graph, state: ExecutionState, touched: Iterable<number>): number[] {
   const nodes = new Set<number>();
-  if (graph.cyclic)
-    for (const node of graph.names.keys())
-      if (graph.reachable[node]) nodes.add(node);
-      else for (const node of touched) nodes.add(node);
+  const open = graph.cyclic ? [...graph.names.keys()].filter((node) => graph.reachable[node]) : touched;
+  for (const node of open) nodes.add(node);
   for (const name in state.waiting) {
     const node = graph.indexOf.get(name);
     if (node !== undefined) nodes.add(node);

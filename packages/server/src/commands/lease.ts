@@ -6,8 +6,11 @@ import type { CommandQueue, Waiter } from './queue.js';
 import { leasedCommand, type ReadyCommand } from './ready.js';
 
 export interface LeaseDesk {
-  /** Waits at most `waitMs` for the first command. */
-  lease(request: LeaseWish & { waitMs: number; signal: AbortSignal }): Promise<LeasedCommand[]>;
+  /**
+   * Waits at most `waitMs` for the first command. `signal`: the worker is gone, and what was claimed for it is given back.
+   * `hurry`: do not wait any longer.
+   */
+  lease(request: LeaseWish & { waitMs: number; signal: AbortSignal; hurry: AbortSignal }): Promise<LeasedCommand[]>;
   /**
    * Runs `work` while a place in the queue is held: commands that it issues can be claimed in its own transaction. Never waits
    * longer than `work` does.
@@ -62,7 +65,7 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
   const received = (waiter: Waiter) => waiter.received.map(({ command, token }) => leasedCommand(command, token, leaseMs));
 
   /** Resolves when something was delivered or has become ready, when the worker leaves, or when time is up. */
-  function waitForOffer(wish: LeaseWish, patienceMs: number, signal: AbortSignal): Promise<LeasedCommand[]> {
+  function waitForOffer(wish: LeaseWish, patienceMs: number, signals: readonly AbortSignal[]): Promise<LeasedCommand[]> {
     return new Promise((resolve) => {
       let leaving = false;
       const leave = () => {
@@ -81,7 +84,7 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
           // What a running batch has claimed for us must arrive first, or it would be lost until its lease ends.
           if (waiter.promised > 0 || (waiter.received.length === 0 && !leaving)) return;
           clearTimeout(timer);
-          signal.removeEventListener('abort', leave);
+          for (const signal of signals) signal.removeEventListener('abort', leave);
           close();
           resolve(received(waiter));
         },
@@ -89,20 +92,20 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
       };
       const close = queue.wait(waiter);
       const timer = setTimeout(leave, patienceMs);
-      signal.addEventListener('abort', leave, { once: true });
+      for (const signal of signals) signal.addEventListener('abort', leave, { once: true });
     });
   }
 
   return {
-    async lease({ waitMs, signal, ...wish }) {
+    async lease({ waitMs, signal, hurry, ...wish }) {
       const pools = new Set(wish.pools);
       const deadline = Date.now() + waitMs;
       for (;;) {
         const ready = queue.take(pools, wish.max);
         const patience = deadline - Date.now();
-        if (ready.length === 0 && (patience <= 0 || signal.aborted)) return [];
+        if (ready.length === 0 && (patience <= 0 || signal.aborted || hurry.aborted)) return [];
         const leased =
-          ready.length > 0 ? await claimReady(wish.workerId, ready) : await waitForOffer(wish, patience, signal);
+          ready.length > 0 ? await claimReady(wish.workerId, ready) : await waitForOffer(wish, patience, [signal, hurry]);
         if (leased.length === 0) continue;
         if (!signal.aborted) return leased;
         await giveBack(leased);

@@ -15,10 +15,11 @@ function offer(commandId: string, pool = 'shared'): Offer {
   return { insert: { ...insert, attempt: 1, max_attempts: 3 }, row: { context: {}, meta: {} } } as unknown as Offer;
 }
 
-function waiter(wanted: number, pools = SHARED): Waiter & { woken: number; settlements: number } {
+function waiter(wanted: number, pools = SHARED, urgent = false): Waiter & { woken: number; settlements: number } {
   return {
     workerId: 'w',
     pools,
+    urgent,
     wanted,
     promised: 0,
     received: [],
@@ -33,7 +34,8 @@ function waiter(wanted: number, pools = SHARED): Waiter & { woken: number; settl
   };
 }
 
-const taken = (queue: CommandQueue, max = 10, pools = SHARED) => queue.take(pools, max).map(({ commandId }) => commandId);
+const taken = (queue: CommandQueue, max = 10, pools = SHARED) =>
+  queue.take(pools, max).map(({ commandId }) => commandId);
 
 describe('ready commands', () => {
   it('are taken first in, first out, each once', () => {
@@ -84,6 +86,15 @@ describe('waiters', () => {
     expect(waiters.map(({ woken }) => woken)).toEqual([1, 0]);
   });
 
+  it('a poll is woken also while a report is being answered, which cannot be', () => {
+    const queue = createCommandQueue();
+    const [report, poll] = [waiter(1, SHARED, true), waiter(1)];
+    queue.wait(report);
+    queue.wait(poll);
+    queue.put(command('a'));
+    expect([report.woken, poll.woken]).toEqual([0, 1]);
+  });
+
   it('are counted, and their pools are wanted, until they leave', () => {
     const queue = createCommandQueue();
     const leave = queue.wait(waiter(1, new Set(['gpu'])));
@@ -119,6 +130,15 @@ describe('an offer', () => {
     queue.wait(waiter(1));
     expect(queue.offer(offer('a'))).toBeDefined();
     expect(queue.offer(offer('b'))).toBeUndefined();
+  });
+
+  it('goes to a report that is being answered before a poll that can wait', () => {
+    const queue = createCommandQueue();
+    const [poll, report] = [waiter(1), waiter(1, SHARED, true)];
+    queue.wait(poll);
+    queue.wait(report);
+    queue.offer(offer('a'))?.delivered(1);
+    expect([poll.received.length, report.received.length]).toEqual([0, 1]);
   });
 
   it('does not overtake older commands of its pool', () => {

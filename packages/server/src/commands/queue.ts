@@ -58,8 +58,8 @@ export function createCommandQueue(): CommandQueue {
     return commands;
   };
 
-  const takerFor = (pool: string): Waiter | undefined => {
-    for (const set of [urgent, patient]) {
+  const takerAmong = (sets: readonly Set<Waiter>[], pool: string): Waiter | undefined => {
+    for (const set of sets) {
       for (const waiter of set) if (waiter.wanted > 0 && waiter.pools.has(pool)) return waiter;
     }
     return undefined;
@@ -85,7 +85,8 @@ export function createCommandQueue(): CommandQueue {
       if (commands.has(command.commandId) || ready >= CAPACITY) return false;
       commands.set(command.commandId, command);
       ready++;
-      takerFor(command.pool)?.wake();
+      // Only a poll can be woken; a report that is being answered would swallow the call.
+      takerAmong([patient], command.pool)?.wake();
       return true;
     },
     forget(commandId) {
@@ -100,7 +101,7 @@ export function createCommandQueue(): CommandQueue {
       const pool = offer.insert.pool;
       // First come, first served: older commands of this pool are ready, so nobody is waiting for it anyway.
       if ((byPool.get(pool)?.size ?? 0) > 0) return undefined;
-      const waiter = takerFor(pool);
+      const waiter = takerAmong([urgent, patient], pool);
       if (waiter === undefined) return undefined;
       waiter.wanted--;
       waiter.promised++;

@@ -17,6 +17,8 @@ export interface CommandDeps {
   readonly desk: LeaseDesk;
   readonly reporter: Reporter;
   readonly metrics: Metrics;
+  /** Aborted when the server stops: nobody is kept waiting. */
+  readonly closing: AbortSignal;
 }
 
 const REPORT_LIMIT = 64 * 1024 * 1024;
@@ -25,7 +27,7 @@ const WorkerId = Type.String({ minLength: 1, maxLength: 255 });
 const EventParams = Type.Object({ event_id: Type.String({ description: 'Id of the command.issued event' }) });
 
 export function commandRoutes(app: App, deps: CommandDeps): void {
-  const { log, pools, desk, reporter, metrics } = deps;
+  const { log, pools, desk, reporter, metrics, closing } = deps;
 
   app.post(
     '/api/commands/lease',
@@ -46,7 +48,8 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
       const gone = new AbortController();
       // The response, not the request: a request is closed as soon as its body was read.
       reply.raw.on('close', () => gone.abort());
-      const commands = await desk.lease({ workerId: worker_id, pools: names, max, waitMs: wait_ms, signal: gone.signal });
+      const wish = { workerId: worker_id, pools: names, max, waitMs: wait_ms };
+      const commands = await desk.lease({ ...wish, signal: gone.signal, hurry: closing });
       metrics.claimed('granted', commands.length);
       return { commands };
     },

@@ -49,10 +49,8 @@ describe('errors that pass by themselves', () => {
   });
 
   it('a broken connection does, a plain error and a string do not', () => {
-    expect([new Error('Connection terminated unexpectedly'), new Error('no'), 'Connection terminated'].map(isTransient)).toEqual([
-      true,
-      false,
-      false,
-    ]);
+    expect(
+      [new Error('Connection terminated unexpectedly'), new Error('no'), 'Connection terminated'].map(isTransient),
+    ).toEqual([true, false, false]);
   });
 });

@@ -47,6 +47,7 @@ export function isoFromPostgres(text: string): string {
 }
 
 export function openPools(config: PoolsConfig): Pools {
+  let closing: Promise<void> | undefined;
   const open = (connectionString: string): pg.Pool => {
     const pool = new pg.Pool({
       connectionString,
@@ -59,13 +60,13 @@ export function openPools(config: PoolsConfig): Pools {
       options: '-c timezone=UTC -c plan_cache_mode=force_generic_plan',
       types,
     });
-    pool.on('error', config.onIdleError);
+    // A pool that is being closed may still hear of connections the database ends at the same moment.
+    pool.on('error', (error) => closing === undefined && config.onIdleError(error));
     return pool;
   };
   const shards = config.shards.map((url, index) => ({ index, name: `shard-${index}`, pool: open(url) }));
   const [first] = shards;
   if (first === undefined) throw new Error('no database configured');
-  let closing: Promise<void> | undefined;
   const cluster = config.cluster === undefined ? first.pool : open(config.cluster);
   return {
     cluster,

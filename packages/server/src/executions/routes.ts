@@ -20,6 +20,8 @@ export interface ExecutionDeps {
   readonly starter: Starter;
   readonly metrics: Metrics;
   liveWorkers(): Promise<LiveWorker[]>;
+  /** Aborted when the server stops: streams end, and clients come back to another server or to the next start. */
+  readonly closing: AbortSignal;
 }
 
 const MAX_BATCH = 1_000;
@@ -306,6 +308,7 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
         after,
         log,
         pools,
+        closing: deps.closing,
         onError: (error) => request.log.warn({ err: error, execution_id: row.execution_id }, 'event stream broke off'),
       });
     },

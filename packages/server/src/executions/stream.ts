@@ -13,17 +13,19 @@ const HEARTBEAT_MS = 15_000;
 
 export async function streamEvents(
   response: ServerResponse,
-  options: { id: Id; after: number; log: Log; pools: Pools; onError(error: unknown): void },
+  options: { id: Id; after: number; log: Log; pools: Pools; closing: AbortSignal; onError(error: unknown): void },
 ): Promise<void> {
   const { id, log } = options;
   const { pool } = options.pools.forExecution(id);
   let version = options.after;
   let closed = false;
   let wake: () => void = () => undefined;
-  response.on('close', () => {
+  const leave = () => {
     closed = true;
     wake();
-  });
+  };
+  response.on('close', leave);
+  options.closing.addEventListener('abort', leave, { once: true });
   const unsubscribe = log.feed.subscribe(id, () => wake());
   /** A slow reader slows us, not our memory. */
   const send = async (text: string) => {
@@ -68,6 +70,7 @@ export async function streamEvents(
     options.onError(error);
   } finally {
     unsubscribe();
+    options.closing.removeEventListener('abort', leave);
     response.end();
   }
 }

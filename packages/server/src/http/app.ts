@@ -23,7 +23,13 @@ export interface AppOptions {
 const BODY_LIMIT = 2 * 1024 * 1024;
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-export async function createApp(options: AppOptions): Promise<App> {
+export interface Shell {
+  readonly app: App;
+  /** Resolves when no request is being answered. */
+  idle(): Promise<void>;
+}
+
+export async function createApp(options: AppOptions): Promise<Shell> {
   const app = fastify({
     loggerInstance: options.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -32,8 +38,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       const given = request.headers['x-request-id'];
       return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
     },
-    requestTimeout: 0,
-    forceCloseConnections: true,
+    requestTimeout: 120_000,
+    forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 512 },
     // What fails before a route is found has the same shape.
     frameworkErrors: (error, request, reply) => sendProblem(request, reply, toProblem(error, options.isTransient)),
@@ -52,7 +58,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.setReplySerializer((payload) => stringifyJson(payload));
   guardAccess(app, options.access);
 
+  let underWay = 0;
+  const waiting: (() => void)[] = [];
   app.addHook('onRequest', async (request, reply) => {
+    underWay++;
+    reply.raw.once('close', () => {
+      underWay--;
+      if (underWay === 0) for (const wake of waiting.splice(0)) wake();
+    });
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
   });
@@ -67,7 +80,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, notFound(app, request.method, request.url)));
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
-  return app;
+  return { app, idle: () => (underWay === 0 ? Promise.resolve() : new Promise((wake) => waiting.push(wake))) };
 }
 
 /** Numbers beyond 2^53 survive; a missing body is undefined and each route says whether it can do without. */

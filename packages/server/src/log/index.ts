@@ -1,10 +1,11 @@
 // The log of executions: the only way to write an event, and the way to read a state back.
-import { type CompiledPlaybook, type ExecutionState, type Fact, type Id, initialState, type World } from '@noetl/core';
+import type { CompiledPlaybook, ExecutionState, Fact, Id, World } from '@noetl/core';
 import type { Pools } from '../db/index.js';
 import { createAppender } from './appender.js';
 import { type BatchStats, type Committed, foldInto, type Offer, type Outcome, type Taker } from './batch.js';
 import { createStateCache } from './cache.js';
 import { createFeed, type Feed } from './feed.js';
+import { createReader } from './reader.js';
 
 export { OverloadedError } from './appender.js';
 export type { BatchStats, Committed, Offer, Outcome, Taker } from './batch.js';
@@ -16,8 +17,8 @@ export { eventVersion, readEvents } from './store.js';
 export interface Log {
   /** Resolves once the facts and all they lead to are on disk. */
   append(id: Id, facts: readonly Fact[]): Promise<Outcome[]>;
-  /** The committed state, folded from the log; undefined when there is no such execution. */
-  state(id: Id): Promise<ExecutionState | undefined>;
+  /** The committed state, folded from the log; undefined when there is no such execution. It moves on with the next read. */
+  state(id: Id): Promise<Readonly<ExecutionState> | undefined>;
   readonly feed: Feed;
   idle(): Promise<void>;
 }
@@ -60,11 +61,7 @@ export function createLog(options: LogOptions): Log {
       if (appender === undefined) throw new Error(`no appender for execution ${id}`);
       return appender.append(id, facts);
     },
-    async state(id) {
-      const state = initialState(id);
-      await foldInto(pools.forExecution(id), state);
-      return state.version === 0 ? undefined : state;
-    },
+    state: createReader((state) => foldInto(pools.forExecution(state.executionId), state)),
     async idle() {
       await Promise.all(appenders.map((appender) => appender.idle()));
     },

@@ -14,6 +14,7 @@ export function checkLog(graph: RandomGraph, all: readonly EventRow[]): void {
   checkVersions(all);
   checkEnd(rows);
   checkCommands(rows);
+  checkLostWorkers(graph, rows);
   checkVisits(rows);
   checkVerdict(graph, rows);
   if (graph.acyclic) checkJoins(graph, rows);
@@ -56,6 +57,22 @@ function checkCommands(rows: readonly EventRow[]): void {
     }
   }
   for (const [id, count] of closed) ensure(count === 1, `${id} was closed ${count} times`);
+}
+
+/** What is not idempotent has one command a visit once its worker is lost: nobody knows whether the work was done. */
+function checkLostWorkers(graph: RandomGraph, rows: readonly EventRow[]): void {
+  const once = new Set(graph.plans.filter((plan) => !plan.idempotent).map((plan) => plan.name));
+  const lost = new Set<string>();
+  for (const row of rows) {
+    const step = row.node_name ?? '';
+    if (!once.has(step)) continue;
+    if (row.event_type === 'step.enter') lost.delete(step);
+    if (row.event_type === 'command.requeued') ensure(metaOf(row).reason !== 'lease_expired', `'${step}' was put back`);
+    if (row.event_type === 'command.failed' && objectOf(detailOf(row).error_info).code === 'WORKER_LOST')
+      lost.add(step);
+    if (row.event_type === 'command.issued')
+      ensure(!lost.has(step), `'${step}' was tried again after its worker was lost`);
+  }
 }
 
 /** A step runs once, until an arc that goes back begins a new epoch for it; a visit has one open command at a time. */
@@ -159,6 +176,21 @@ function checkJoins(graph: RandomGraph, rows: readonly EventRow[]): void {
     decided.add(step);
     if (metaOf(row).reason === 'dead_path') taken.set(step, []);
   }
+  // Who did not run says so: a run that went through leaves no step without a verdict.
+  const end = rows.find((row) => TERMINAL.has(row.event_type));
+  if (end?.status !== 'COMPLETED' || metaOf(end).reason !== 'quiescent') return;
+  for (const name of reachable(graph)) ensure(decided.has(name), `'${name}' was neither entered nor skipped`);
+}
+
+function reachable(graph: RandomGraph): Set<string> {
+  const seen = new Set([graph.playbook.executor.entryStep]);
+  // A set that grows while it is walked is walked to its end.
+  for (const name of seen) {
+    const plan = graph.plans.find((found) => found.name === name);
+    if (plan === undefined) seen.delete(name);
+    else for (const { to } of arcsOf(graph, plan)) seen.add(to);
+  }
+  return seen;
 }
 
 const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
