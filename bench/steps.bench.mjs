@@ -20,10 +20,17 @@ export default async function steps({ args, say }) {
   const processes = [];
   const db = new pg.Client({ connectionString: postgres.url });
   try {
-    const server = startProcess(['server', '--port', '0'], { env: { DATABASE_URL: postgres.url }, ready: /Serving (\S+)/, profile });
+    const server = startProcess(['server', '--port', '0'], {
+      env: { DATABASE_URL: postgres.url },
+      ready: /Serving (\S+)/,
+      profile,
+    });
     processes.push(server);
     const url = (await server.started)[1];
-    const worker = startProcess(['worker', '--server', url, '--concurrency', String(CONCURRENCY)], { ready: /Working for/, profile });
+    const worker = startProcess(['worker', '--server', url, '--concurrency', String(CONCURRENCY)], {
+      ready: /Working for/,
+      profile,
+    });
     processes.push(worker);
     await worker.started;
     const client = createClient({ baseUrl: url });
@@ -59,8 +66,12 @@ export default async function steps({ args, say }) {
       steps: STEPS,
       load_average: loadavg()[0],
     };
-    say(`${figures.steps_per_s} steps/s of ${figures.limit_steps_per_s} bare (ratio ${figures.ratio}), ${figures.events_per_s} events/s`);
-    say(`${figures.sequential_ms_per_step} ms a sequential step, ${figures.limit_sequential_ms_per_step} ms bare (ratio ${figures.sequential_ratio}; ${figures.one_statement_ms_per_step} ms as one statement)`);
+    say(
+      `${figures.steps_per_s} steps/s of ${figures.limit_steps_per_s} bare (ratio ${figures.ratio}), ${figures.events_per_s} events/s`,
+    );
+    say(
+      `${figures.sequential_ms_per_step} ms a sequential step, ${figures.limit_sequential_ms_per_step} ms bare (ratio ${figures.sequential_ratio}; ${figures.one_statement_ms_per_step} ms as one statement)`,
+    );
     return figures;
   } finally {
     await db.end().catch(() => undefined);
@@ -97,7 +108,10 @@ async function runMany(client, db, path, count) {
 }
 
 async function countEvents(db, ids) {
-  const { rows } = await db.query('SELECT count(*)::int AS n FROM noetl.event WHERE execution_id = ANY ($1::bigint[])', [ids]);
+  const { rows } = await db.query(
+    'SELECT count(*)::int AS n FROM noetl.event WHERE execution_id = ANY ($1::bigint[])',
+    [ids],
+  );
   return rows[0].n;
 }
 
@@ -122,7 +136,10 @@ async function writeBare(db, ids, steps, perTransaction, write, offset = COPY) {
   );
   const batches = Math.ceil(steps / perTransaction);
   const slice = (rows, index) =>
-    `[${rows.slice(Math.floor((index * rows.length) / batches), Math.floor(((index + 1) * rows.length) / batches)).map((item) => item.row).join(',')}]`;
+    `[${rows
+      .slice(Math.floor((index * rows.length) / batches), Math.floor(((index + 1) * rows.length) / batches))
+      .map((item) => item.row)
+      .join(',')}]`;
   const work = Array.from({ length: batches }, (_, index) => [slice(events, index), slice(commands, index)]);
   const began = performance.now();
   for (const [eventRows, commandRows] of work) await write(db, eventRows, commandRows);
@@ -151,7 +168,11 @@ const EVENT_COLUMNS = [
   ['created_at', 'timestamptz'],
 ];
 const FIELDS = EVENT_COLUMNS.map(([, type], index) =>
-  type === 'jsonb' ? `nullif(v -> ${index}, 'null'::jsonb)` : type === 'text' ? `v ->> ${index}` : `(v ->> ${index})::${type}`,
+  type === 'jsonb'
+    ? `nullif(v -> ${index}, 'null'::jsonb)`
+    : type === 'text'
+      ? `v ->> ${index}`
+      : `(v ->> ${index})::${type}`,
 ).join(', ');
 const INSERT_EVENTS = `INSERT INTO noetl.event (${EVENT_COLUMNS.map(([name]) => name).join(', ')}) SELECT ${FIELDS} FROM jsonb_array_elements($1::jsonb) AS t(v)`;
 const insertCommands = (parameter) => `
@@ -172,7 +193,11 @@ function inOneStatement(db, events, commands) {
 async function inOneTransaction(db, events, commands) {
   const id = /^\[\[(\d+)/.exec(events)[1];
   await db.query('BEGIN');
-  await db.query({ name: 'bare-lock', text: 'SELECT head_version FROM noetl.execution WHERE execution_id = $1 FOR UPDATE', values: [id] });
+  await db.query({
+    name: 'bare-lock',
+    text: 'SELECT head_version FROM noetl.execution WHERE execution_id = $1 FOR UPDATE',
+    values: [id],
+  });
   await db.query({ name: 'bare-events', text: INSERT_EVENTS, values: [events] });
   await db.query({ name: 'bare-commands', text: insertCommands('$1'), values: [commands] });
   await db.query({ name: 'bare-move', text: `${MOVE} ($1)`, values: [id] });

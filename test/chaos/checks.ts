@@ -1,16 +1,16 @@
 // What must hold for every execution, whatever was killed on the way.
 import pg from 'pg';
 import { expect } from 'vitest';
+import type { NoetlClient } from '../../packages/client/src/index.js';
 import {
   canonicalJson,
   type EventRow,
-  evolve,
   type ExecutionState,
+  evolve,
   type Id,
   initialState,
   parseJson,
 } from '../../packages/core/src/index.js';
-import type { NoetlClient } from '../../packages/client/src/index.js';
 
 export const FIVE_STEPS = `
 apiVersion: noetl.io/v2
@@ -77,15 +77,28 @@ async function expectSoundLog(db: pg.Client, id: Id): Promise<void> {
 
   const terminal = rows.filter((row) => /^playbook[._](completed|failed|cancelled)$/.test(row.event_type));
   expect(terminal.map((row) => row.event_type)).toEqual(['playbook.completed']);
-  const results = rows.filter((row) => /^command\.(completed|failed)$/.test(row.event_type)).map((row) => row.command_id);
+  const results = rows
+    .filter((row) => /^command\.(completed|failed)$/.test(row.event_type))
+    .map((row) => row.command_id);
   expect(new Set(results).size, 'a command has one result').toBe(results.length);
   const entered = rows.filter((row) => row.event_type === 'step.enter').map((row) => row.node_name);
   expect([...entered].sort()).toEqual(['end', 'join', 'left', 'right', 'start']);
   expect(rows.map((row) => row.stream_version)).toEqual(rows.map((_, index) => index + 1));
 
-  const live = await db.query(`SELECT status, head_version::float8 AS version, last_event_id, error FROM noetl.execution WHERE execution_id = $1`, [id]);
-  expect(live.rows[0]).toEqual({ status: state.status, version: state.version, last_event_id: state.lastEventId, error: state.error });
-  const open = await db.query(`SELECT count(*)::int AS n FROM noetl.command WHERE execution_id = $1 AND completed_at IS NULL`, [id]);
+  const live = await db.query(
+    `SELECT status, head_version::float8 AS version, last_event_id, error FROM noetl.execution WHERE execution_id = $1`,
+    [id],
+  );
+  expect(live.rows[0]).toEqual({
+    status: state.status,
+    version: state.version,
+    last_event_id: state.lastEventId,
+    error: state.error,
+  });
+  const open = await db.query(
+    `SELECT count(*)::int AS n FROM noetl.command WHERE execution_id = $1 AND completed_at IS NULL`,
+    [id],
+  );
   expect(open.rows[0]).toEqual({ n: Object.keys(state.commands).length });
   expect(canonicalJson(parseJson(JSON.stringify(state.waiting)))).toBe('{}');
 }

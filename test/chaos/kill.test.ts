@@ -1,5 +1,5 @@
 // Promise: kill -9 of any process at any moment loses nothing that was answered, and the run goes on when the process returns.
-import { mkdtempSync, rmSync, chmodSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

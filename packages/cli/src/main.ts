@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // Entry point: builds the command tree, runs one command, ends with its exit code.
-import { createRequire } from 'node:module';
 import { CommanderError } from 'commander';
 import { EXIT } from './errors.js';
 import { explainFailure } from './failure.js';
 import { buildProgram } from './program.js';
 import { paletteFor, say } from './terminal.js';
+import { VERSION } from './version.js';
 
 // A reader that has seen enough (`noetl events … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -13,8 +13,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
-const program = buildProgram(version, (code) => {
+const program = buildProgram(VERSION, (code) => {
   process.exitCode = code;
 });
 program.exitOverride();

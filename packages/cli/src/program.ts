@@ -108,6 +108,11 @@ function addStartCommands(program: Command, finish: (code: ExitCode) => void): v
     .addOption(new Option('--pool <name>', 'pool to serve; repeatable').default(['shared']).argParser(replaceDefault()))
     .addOption(concurrency())
     .option('--name <name>', 'name of this worker (default: host and pid)')
+    .addOption(
+      new Option('--health-port <port>', 'serve /healthz, /readyz and /metrics on this loopback port').argParser(
+        atLeast(0),
+      ),
+    )
     .addOption(dataDir())
     .addHelpText('after', examples('noetl worker --server http://10.0.0.5:8082 --pool shared --concurrency 8'))
     .action(async (options) => finish(await (await import('./commands/worker.js')).worker(options)));

@@ -9,7 +9,9 @@ export type Fetch = (
   init: { method: string; headers: Record<string, string>; signal: AbortSignal; body?: string },
 ) => Promise<Answer>;
 
-export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'url' | 'body' | 'text'> & { readonly headers: Pick<Headers, 'get'> };
+export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'url' | 'body' | 'text'> & {
+  readonly headers: Pick<Headers, 'get'>;
+};
 
 export interface TransportOptions {
   readonly baseUrl: string;

@@ -1,6 +1,6 @@
 // Everything that can be known about a playbook before it runs: its shape, its templates, and whether this engine runs it.
 // Register, `noetl run` and editors all ask here, so they all say the same.
-import type { Diagnostic } from './playbook/diagnostics.js';
+import type { Diagnostic, Severity } from './playbook/diagnostics.js';
 import { parsePlaybook } from './playbook/index.js';
 import type { Playbook, Step } from './playbook/model.js';
 import { compileCondition, compileTemplate, TemplateError } from './template/index.js';
@@ -16,7 +16,9 @@ export function checkPlaybook(text: string): CheckedPlaybook {
   if (parsed.playbook === undefined) return parsed;
   const unsupported = parsed.playbook.steps.flatMap(unsupportedParts);
   const diagnostics = [...parsed.diagnostics, ...unsupported];
-  return unsupported.length > 0 ? { diagnostics } : { playbook: parsed.playbook, diagnostics };
+  return unsupported.some((diagnostic) => diagnostic.severity === 'error')
+    ? { diagnostics }
+    : { playbook: parsed.playbook, diagnostics };
 }
 
 function checkTemplate(source: string, kind: 'value' | 'condition') {
@@ -37,14 +39,21 @@ function checkTemplate(source: string, kind: 'value' | 'condition') {
 /** Parts of the language that this engine does not run yet are refused at registration, not discovered at run time. */
 function unsupportedParts(step: Step): Diagnostic[] {
   const parts: string[] = [];
+  const ignored: string[] = [];
+  if (step.emit !== undefined) ignored.push('`emit`');
+  if (step.output !== undefined) ignored.push('`output`');
   if (step.loop !== undefined) parts.push('`loop`');
   if (step.tool.type === 'pipeline') parts.push('a list of tools');
   else if (step.tool.task.policy.length > 0) parts.push('`spec.policy.rules`');
-  return parts.map((part) => ({
-    severity: 'error',
-    code: 'engine.unsupported',
-    message: `Step '${step.name}' uses ${part}, which this version does not run yet`,
+  const diagnostic = (severity: Severity, code: string, message: string): Diagnostic => ({
+    severity,
+    code,
+    message: `Step '${step.name}' uses ${message}`,
     path: `workflow.${step.name}`,
     ...step.at,
-  }));
+  });
+  return [
+    ...parts.map((part) => diagnostic('error', 'engine.unsupported', `${part}, which this version does not run yet`)),
+    ...ignored.map((part) => diagnostic('warning', 'engine.ignored', `${part}, which this version ignores`)),
+  ];
 }

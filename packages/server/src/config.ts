@@ -36,7 +36,10 @@ export interface ServerFlags {
 type Env = Readonly<Record<string, string | undefined>>;
 
 export function loadServerConfig(env: Env, flags: ServerFlags = {}): ServerConfig {
-  const shards = (env.NOETL_SHARDS ?? '').split(',').map((dsn) => dsn.trim()).filter((dsn) => dsn !== '');
+  const shards = (env.NOETL_SHARDS ?? '')
+    .split(',')
+    .map((dsn) => dsn.trim())
+    .filter((dsn) => dsn !== '');
   const readShard = (dsn: string, variable: string) => {
     try {
       return shardUrl(dsn, variable);
@@ -61,7 +64,8 @@ export function loadServerConfig(env: Env, flags: ServerFlags = {}): ServerConfi
     offlineSeconds: integer(env, 'NOETL_RUNTIME_OFFLINE_SECONDS', 60, 5, 86_400),
     logLevel: level(env),
     metrics: !boolean(env, 'NOETL_DISABLE_METRICS', false),
-    machineId: env.NOETL_SERVER_MACHINE_ID === undefined ? undefined : integer(env, 'NOETL_SERVER_MACHINE_ID', 0, 0, 1023),
+    machineId:
+      env.NOETL_SERVER_MACHINE_ID === undefined ? undefined : integer(env, 'NOETL_SERVER_MACHINE_ID', 0, 0, 1023),
     publicUrl: env.NOETL_PUBLIC_SERVER_URL?.replace(/\/+$/, ''),
     templateEnv: allowed(env),
   };
@@ -93,7 +97,8 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   const text = env[name]?.trim();
   if (text === undefined || text === '') return fallback;
   const value = Number(text);
-  if (!/^-?\d+$/.test(text) || value < min || value > max) throw new ConfigError(`${name}=${text}: must be a whole number from ${min} to ${max}`);
+  if (!/^-?\d+$/.test(text) || value < min || value > max)
+    throw new ConfigError(`${name}=${text}: must be a whole number from ${min} to ${max}`);
   return value;
 }
 
@@ -114,6 +119,9 @@ function level(env: Env): string {
 
 /** Templates see only what the operator names; the process environment holds secrets. */
 function allowed(env: Env): Record<string, string> {
-  const names = (env.NOETL_TEMPLATE_ENV_VARS ?? '').split(',').map((name) => name.trim()).filter((name) => name !== '');
+  const names = (env.NOETL_TEMPLATE_ENV_VARS ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name] as string]])));
 }

@@ -1,6 +1,6 @@
 // Every error the API answers with: one table of codes and statuses, one body `{"error","status"}` (plus `code`, and `detail` and
 // `message` for clients of the reference that read those).
-import { JsonSyntaxError, type JsonObject } from '@noetl/core';
+import { type JsonObject, JsonSyntaxError } from '@noetl/core';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 
 const STATUS = {
@@ -53,6 +53,11 @@ export function problemBody(problem: ApiProblem): JsonObject {
   };
 }
 
+/** More work is waiting than this server is willing to hold. */
+export class OverloadedError extends Error {
+  override readonly name = 'OverloadedError';
+}
+
 /** Turns whatever was thrown into a problem. Unknown errors keep their text out of the answer: it may hold data. */
 export function toProblem(error: unknown, isTransient: (error: unknown) => boolean): ApiProblem {
   if (error instanceof ApiProblem) return error;
@@ -69,15 +74,24 @@ export function toProblem(error: unknown, isTransient: (error: unknown) => boole
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new ApiProblem('malformed', 'The body does not have the length its Content-Length says');
   }
+  if (error instanceof OverloadedError) return new ApiProblem('unavailable', error.message, {}, { 'retry-after': '1' });
   if (isTransient(error)) {
-    return new ApiProblem('unavailable', 'The database is not reachable right now; nothing was lost, try again', {}, { 'retry-after': '1' });
+    return new ApiProblem(
+      'unavailable',
+      'The database is not reachable right now; nothing was lost, try again',
+      {},
+      { 'retry-after': '1' },
+    );
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new ApiProblem(statusCode === 404 ? 'not_found' : statusCode === 413 ? 'too_large' : 'malformed', message);
   }
   // SQLSTATE class 22: a value that no column can hold, such as U+0000 in a name or a number out of range.
   if (typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code)) {
-    return new ApiProblem('invalid', 'The request holds a value that cannot be stored: U+0000 in a text, or a number or time out of range');
+    return new ApiProblem(
+      'invalid',
+      'The request holds a value that cannot be stored: U+0000 in a text, or a number or time out of range',
+    );
   }
   return new ApiProblem('internal', 'Internal error; the server log has the details under this request id');
 }

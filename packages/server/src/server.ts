@@ -4,15 +4,32 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSnowflake, type Id, type World } from '@noetl/core';
 import type { Logger } from 'pino';
 import { catalogRoutes, createCatalog } from './catalog/index.js';
-import { commandRoutes, createCommandQueue, createLeaseDesk, createReporter, readyFromOffer, refill, requeueExpired } from './commands/index.js';
+import {
+  commandRoutes,
+  createCommandQueue,
+  createLeaseDesk,
+  createReporter,
+  readyFromOffer,
+  refill,
+  requeueExpired,
+} from './commands/index.js';
 import type { ServerConfig } from './config.js';
-import { ensurePartitions, isTransient, lead, migrate, openPools, type Pools, resign, takeMachineLease } from './db/index.js';
+import {
+  ensurePartitions,
+  isTransient,
+  lead,
+  migrate,
+  openPools,
+  type Pools,
+  resign,
+  takeMachineLease,
+} from './db/index.js';
 import { createStarter, executionRoutes } from './executions/index.js';
 import { createApp, healthRoutes, isLoopbackName } from './http/index.js';
 import { type Committed, createLog, eventRoutes } from './log/index.js';
 import { createLogger, createMetrics } from './observability/index.js';
-import { liveWorkers, markOffline, runtimeRoutes } from './runtime/index.js';
 import { every, type Periodic } from './periodic.js';
+import { liveWorkers, markOffline, runtimeRoutes } from './runtime/index.js';
 import { VERSION } from './version.js';
 
 export interface Server {
@@ -27,8 +44,14 @@ const LEADER_LEASE_MS = 15_000;
 /** How long requests that are under way may take when the server stops. */
 const CLOSE_PATIENCE_MS = 5_000;
 
-export async function startServer(config: ServerConfig, logger: Logger = createLogger(config.logLevel)): Promise<Server> {
-  const pools = openPools({ ...config, onIdleError: (error) => logger.warn({ err: error }, 'a database connection broke') });
+export async function startServer(
+  config: ServerConfig,
+  logger: Logger = createLogger(config.logLevel),
+): Promise<Server> {
+  const pools = openPools({
+    ...config,
+    onIdleError: (error) => logger.warn({ err: error }, 'a database connection broke'),
+  });
   try {
     await prepareDatabases(pools, logger);
     return await start(config, logger, pools);
@@ -48,14 +71,17 @@ async function prepareDatabases(pools: Pools, logger: Logger): Promise<void> {
 
 async function start(config: ServerConfig, logger: Logger, pools: Pools): Promise<Server> {
   const owner = `${hostname()}/${process.pid}/${Math.random().toString(36).slice(2, 8)}`;
-  const range = config.machineId === undefined ? { from: 0, to: 511 } : { from: config.machineId, to: config.machineId };
+  const range =
+    config.machineId === undefined ? { from: 0, to: 511 } : { from: config.machineId, to: config.machineId };
   const machine = await takeMachineLease(pools.cluster, owner, { ttlMs: MACHINE_LEASE_MS, ...range });
   const snowflake = createSnowflake({ machineId: machine.machineId, now: Date.now });
   const nextId = (): Id => snowflake.next();
   const globals = { env: { ...config.templateEnv }, server_url: '' };
 
   const catalog = createCatalog({ pool: pools.cluster, nextId, now: () => new Date() });
-  const queue = createCommandQueue();
+  // Set while the table may hold ready commands that the queue does not: after a start, and when a command was given back.
+  let unseen = true;
+  const queue = createCommandQueue(() => unseen && refiller.soon());
   const metrics = createMetrics({
     version: VERSION,
     readyCommands: () => queue.ready,
@@ -78,7 +104,10 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   function afterCommit({ rows, state, open }: Committed): void {
     for (const offer of open) queue.put(readyFromOffer(offer));
     for (const row of rows) {
-      if (row.event_type === 'command.requeued') refiller.soon();
+      if (row.event_type === 'command.requeued') {
+        unseen = true;
+        refiller.soon();
+      }
       if (row.event_type === 'command.cancelled' && row.command_id !== null) queue.forget(row.command_id);
     }
     if (state.endedAt !== null) metrics.executionEnded(state.status);
@@ -94,13 +123,28 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   });
   healthRoutes(app, { pools, metrics, version: VERSION, exposeMetrics: config.metrics });
   catalogRoutes(app, { catalog, pool: pools.cluster, metrics });
-  executionRoutes(app, { log, pools, catalog, starter, metrics, closing: closing.signal, liveWorkers: () => liveWorkers(pools, config.offlineSeconds) });
+  executionRoutes(app, {
+    log,
+    pools,
+    catalog,
+    starter,
+    metrics,
+    closing: closing.signal,
+    liveWorkers: () => liveWorkers(pools, config.offlineSeconds),
+  });
   eventRoutes(app, { log, metrics });
   commandRoutes(app, { log, pools, desk, reporter, metrics, closing: closing.signal });
   runtimeRoutes(app, { pools, metrics, leaseMs: config.leaseMs, nextId });
 
-  const onError = (task: string) => (error: unknown) => logger.warn({ err: error, task }, 'background task failed; it is tried again');
-  const refiller = every(1_000, () => refill(pools, queue), onError('refill'));
+  const onError = (task: string) => (error: unknown) =>
+    logger.warn({ err: error, task }, 'background task failed; it is tried again');
+  const refiller = every(
+    1_000,
+    async () => {
+      if (await refill(pools, queue)) unseen = false;
+    },
+    onError('refill'),
+  );
   const tasks: Periodic[] = [
     refiller,
     every(
@@ -157,11 +201,18 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   }
   const address = app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : config.port;
-  const shownHost = config.host.includes(':') ? `[${config.host}]` : config.host === '0.0.0.0' ? '127.0.0.1' : config.host;
+  const shownHost = config.host.includes(':')
+    ? `[${config.host}]`
+    : config.host === '0.0.0.0'
+      ? '127.0.0.1'
+      : config.host;
   const url = `http://${shownHost}:${port}`;
   globals.server_url = config.publicUrl ?? url;
   if (!isLoopbackName(config.host) && config.token === undefined) {
-    logger.warn({ host: config.host }, 'listening without authentication because --insecure was given: anybody who can reach this address can run code');
+    logger.warn(
+      { host: config.host },
+      'listening without authentication because --insecure was given: anybody who can reach this address can run code',
+    );
   }
   return { url, port, close };
 }

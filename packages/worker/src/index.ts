@@ -1,5 +1,6 @@
 // The worker as other packages use it: start one, give it tools, watch it.
 export type { WorkerApi } from './api.js';
+export { type ControlPlane, connectToControlPlane } from './control-plane.js';
 export { type HealthOptions, type HealthServer, startHealthServer } from './health.js';
 export { silentLog, type WorkerLog } from './log.js';
 export { createWorkerMetrics, type WorkerMetrics } from './metrics.js';
@@ -23,4 +24,3 @@ export { noopTool } from './tools/noop.js';
 export { createPythonTool, type PythonOptions } from './tools/python.js';
 export { shellTool } from './tools/shell.js';
 export type { Tool, ToolCall, ToolResult, ToolStatus } from './tools/tool.js';
-export { type ControlPlane, connectToControlPlane } from './control-plane.js';

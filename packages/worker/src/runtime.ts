@@ -231,7 +231,10 @@ export function startWorker(options: WorkerOptions): Worker {
         log.warn({ reason: failure.message, status: failure.status }, 'registration failed');
       },
     )
-      .then((answer) => becomeReady(answer), () => undefined)
+      .then(
+        (answer) => becomeReady(answer),
+        () => undefined,
+      )
       .finally(() => {
         registration = undefined;
       });

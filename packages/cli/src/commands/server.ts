@@ -3,6 +3,7 @@ import { hasExternalDatabase, loadServerConfig, startServer } from '@noetl/serve
 import { EXIT, type ExitCode, usageError } from '../errors.js';
 import { catchInterrupt, whenAborted } from '../signals.js';
 import { stderrLogger } from '../stack/logger.js';
+import { asUnreachable } from '../stack/unreachable.js';
 import { say } from '../terminal.js';
 
 export interface ServerOptions {
@@ -20,7 +21,9 @@ export async function server(options: ServerOptions): Promise<ExitCode> {
   }
   const config = loadServerConfig(process.env, options);
   const interrupt = catchInterrupt(() => {});
-  const running = await startServer(config, stderrLogger());
+  const running = await startServer(config, stderrLogger()).catch((error: unknown) => {
+    throw asUnreachable(error, config.shards.join(', '));
+  });
   try {
     say(`Serving ${running.url}`);
     await whenAborted(interrupt.signal);

@@ -2,7 +2,8 @@
 // step tree; or stderr, for processes that a supervisor watches.
 import { chownSync, closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import { describeError, redactLog } from '@noetl/core';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 
 const LIMIT_BYTES = 16 * 1024 * 1024;
 
@@ -16,7 +17,7 @@ export function fileLogger(dataDir: string): Logger {
   if (size > LIMIT_BYTES) renameSync(file, `${file}.1`);
   handToOwner(file, dataDir);
   // Synchronous: the last lines before a crash are the ones that matter.
-  return pino({ level: logLevel() }, pino.destination({ dest: file, mkdir: true, sync: true }));
+  return pino(options(), pino.destination({ dest: file, mkdir: true, sync: true }));
 }
 
 /** A run with sudo must not leave a log behind that the owner of the folder can no longer write. */
@@ -29,7 +30,16 @@ function handToOwner(file: string, dataDir: string): void {
 }
 
 export function stderrLogger(): Logger {
-  return pino({ level: logLevel() }, pino.destination({ dest: 2, sync: true }));
+  return pino(options(), pino.destination({ dest: 2, sync: true }));
+}
+
+function options(): LoggerOptions {
+  return {
+    level: logLevel(),
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: describeError },
+    formatters: { level: (label) => ({ level: label }), log: redactLog },
+  };
 }
 
 function logLevel(): string {

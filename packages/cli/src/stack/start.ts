@@ -6,8 +6,9 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { acquireDataDir, type DataDirLock, dataDirHolder, describeHolder, type LockHolder } from '../datadir/lock.js';
-import { CliError, codeOf, EXIT, messageOf } from '../errors.js';
-import { databaseFromEnv, withoutPassword } from './database.js';
+import { CliError, EXIT } from '../errors.js';
+import { databaseFromEnv } from './database.js';
+import { asUnreachable } from './unreachable.js';
 
 export interface StackOptions {
   readonly dataDir: string;
@@ -60,7 +61,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     options.progress('Starting the server');
     const config = loadServerConfig(process.env, { host, port, insecure, databaseUrl: database.url });
     const server = await startServer(config, options.log).catch((error: unknown) => {
-      throw NO_DATABASE.has(codeOf(error) ?? '') ? databaseUnreachable(database.url, error) : error;
+      throw asUnreachable(error, database.url);
     });
     stops.push(() => server.close());
 
@@ -111,16 +112,6 @@ export async function heldServer(dataDir: string, patienceMs = 30_000): Promise<
     if (holder.url !== null) return holder.url;
     if (Date.now() > deadline) throw heldError(resolve(dataDir), holder);
   }
-}
-
-const NO_DATABASE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT']);
-
-function databaseUnreachable(url: string, cause: unknown): CliError {
-  return new CliError(`Cannot reach the database ${withoutPassword(url)}: ${messageOf(cause)}`, {
-    exitCode: EXIT.unreachable,
-    hint: 'Check DATABASE_URL or POSTGRES_*. Without them noetl brings its own database.',
-    cause,
-  });
 }
 
 interface Database {

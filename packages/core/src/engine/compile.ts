@@ -27,6 +27,8 @@ export interface CompiledStep {
   readonly when: Condition | undefined;
   /** First matching rule decides; no rule, or none that matches, admits. */
   readonly admit: readonly { readonly when: Condition; readonly allow: boolean }[];
+  /** `set` of the tool itself: there `output` is the tool's bare result. */
+  readonly toolSet: readonly CompiledEntry[];
   readonly set: readonly CompiledEntry[];
   readonly arcs: readonly CompiledArc[];
   readonly task: CompiledTask;
@@ -95,6 +97,7 @@ function compileStep(step: Step, index: number, graph: Graph): CompiledStep {
     index,
     when: step.when === undefined ? undefined : compileCondition(step.when),
     admit: (step.admit ?? []).map((rule) => ({ when: compileCondition(rule.when ?? true), allow: rule.allow })),
+    toolSet: step.tool.type === 'single' ? entries(step.tool.task.set) : [],
     set: entries(step.set),
     arcs,
     task: compileTask(step),

@@ -75,7 +75,8 @@ function render(turn: Turn, compiled: CompiledStep, scope: Scope): CommandContex
     const ours = task.code !== undefined && [...task.code.roots].every((root) => scope.get(root) !== undefined);
     config.code = ours && task.code !== undefined ? task.code.text(scope) : code;
   }
-  if (task.task.timeoutSeconds !== undefined) config.timeout = task.task.timeoutSeconds;
+  const timeout = task.task.timeoutSeconds ?? compiled.step.spec.timeoutSeconds;
+  if (timeout !== undefined) config.timeout = timeout;
   return {
     tool_config: config,
     args: objectOf(input),

@@ -1,2 +1,2 @@
-export { type HeaderValue, redact, redactHeaders } from './redact.js';
+export { describeError, type HeaderValue, redact, redactHeaders, redactLog } from './redact.js';
 export { MASK } from './values.js';

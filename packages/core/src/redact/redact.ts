@@ -89,3 +89,18 @@ function isSecret(kind: KeyKind): boolean {
 function set(object: JsonObject, key: string, value: Json): void {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }
+
+/** For the log formatter: what is logged passes the same mask as what the API returns. `err` keeps its own serialiser. */
+export function redactLog(entry: Record<string, unknown>): Record<string, unknown> {
+  const { err, ...rest } = entry;
+  const masked = redact(rest as Json) as Record<string, unknown>;
+  return err === undefined ? masked : { ...masked, err };
+}
+
+/** What helps to find the cause of an error. Drivers hang whole connections on theirs, passwords included. */
+export function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack } = error;
+  const code = 'code' in error ? error.code : undefined;
+  return { type: name, message, stack, ...(code === undefined ? {} : { code }) };
+}

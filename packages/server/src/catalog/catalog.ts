@@ -29,7 +29,11 @@ export interface Registered {
 export interface Catalog {
   register(content: string, resourceType: string): Promise<Registered>;
   /** By id, or by path and version (newest when absent); a 404 problem otherwise. */
-  find(reference: { catalogId?: Id | undefined; path?: string | undefined; version?: number | null }): Promise<CatalogRow>;
+  find(reference: {
+    catalogId?: Id | undefined;
+    path?: string | undefined;
+    version?: number | null;
+  }): Promise<CatalogRow>;
   compiled(id: Id): Promise<CompiledPlaybook>;
 }
 
@@ -155,6 +159,7 @@ export function catalogIdOf(value: Json | undefined): Id | undefined {
 export function versionOf(value: Json | undefined): number | null {
   if (value === undefined || value === null || value === 'latest' || value === '') return null;
   const version = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
-  if (typeof version !== 'number' || !Number.isInteger(version) || Math.abs(version) > MAX_VERSION) throw new ApiProblem('invalid', 'Invalid version number');
+  if (typeof version !== 'number' || !Number.isInteger(version) || Math.abs(version) > MAX_VERSION)
+    throw new ApiProblem('invalid', 'Invalid version number');
   return version;
 }

@@ -1,8 +1,8 @@
+import type pg from 'pg';
 import { Type } from 'typebox';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
 import type { Metrics } from '../observability/index.js';
-import type pg from 'pg';
 import { type Catalog, catalogIdOf, versionOf } from './catalog.js';
 import { listEntries } from './store.js';
 
@@ -16,7 +16,10 @@ const KIND_ALIASES: Readonly<Record<string, string>> = {
   subscriptions: 'subscription',
 };
 
-export function catalogRoutes(app: App, { catalog, pool, metrics }: { catalog: Catalog; pool: pg.Pool; metrics: Metrics }): void {
+export function catalogRoutes(
+  app: App,
+  { catalog, pool, metrics }: { catalog: Catalog; pool: pg.Pool; metrics: Metrics },
+): void {
   app.post(
     '/api/catalog/register',
     {

@@ -70,7 +70,9 @@ export async function insertEntry(
 }
 
 export async function knownKinds(pool: pg.Pool): Promise<string[]> {
-  return (await pool.query<{ name: string }>('SELECT name FROM noetl.resource ORDER BY name')).rows.map((row) => row.name);
+  return (await pool.query<{ name: string }>('SELECT name FROM noetl.resource ORDER BY name')).rows.map(
+    (row) => row.name,
+  );
 }
 
 export async function listEntries(
@@ -97,7 +99,11 @@ export async function entryById(pool: pg.Pool, id: Id): Promise<CatalogRow | und
 }
 
 /** The newest version unless one is named. Archived entries are found by id only. */
-export async function entryByPath(pool: pg.Pool, path: string, version: number | null): Promise<CatalogRow | undefined> {
+export async function entryByPath(
+  pool: pg.Pool,
+  path: string,
+  version: number | null,
+): Promise<CatalogRow | undefined> {
   const result = await pool.query<CatalogRow>({
     name: 'catalog-by-path',
     text: `SELECT ${COLUMNS} FROM noetl.catalog

@@ -32,7 +32,9 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
     const leased = await Promise.all(
       commands.map(async (command) => {
         try {
-          const [outcome] = await log.append(command.executionId, [{ type: 'claim', commandId: command.commandId, workerId }]);
+          const [outcome] = await log.append(command.executionId, [
+            { type: 'claim', commandId: command.commandId, workerId },
+          ]);
           if (outcome?.refused !== undefined || outcome?.command === undefined) return undefined;
           return leasedCommand({ ...command, attempt: outcome.command.attempt }, outcome.command.token, leaseMs);
         } catch {
@@ -62,10 +64,15 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
     );
   }
 
-  const received = (waiter: Waiter) => waiter.received.map(({ command, token }) => leasedCommand(command, token, leaseMs));
+  const received = (waiter: Waiter) =>
+    waiter.received.map(({ command, token }) => leasedCommand(command, token, leaseMs));
 
   /** Resolves when something was delivered or has become ready, when the worker leaves, or when time is up. */
-  function waitForOffer(wish: LeaseWish, patienceMs: number, signals: readonly AbortSignal[]): Promise<LeasedCommand[]> {
+  function waitForOffer(
+    wish: LeaseWish,
+    patienceMs: number,
+    signals: readonly AbortSignal[],
+  ): Promise<LeasedCommand[]> {
     return new Promise((resolve) => {
       let leaving = false;
       const leave = () => {
@@ -105,7 +112,9 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
         const patience = deadline - Date.now();
         if (ready.length === 0 && (patience <= 0 || signal.aborted || hurry.aborted)) return [];
         const leased =
-          ready.length > 0 ? await claimReady(wish.workerId, ready) : await waitForOffer(wish, patience, [signal, hurry]);
+          ready.length > 0
+            ? await claimReady(wish.workerId, ready)
+            : await waitForOffer(wish, patience, [signal, hurry]);
         if (leased.length === 0) continue;
         if (!signal.aborted) return leased;
         await giveBack(leased);

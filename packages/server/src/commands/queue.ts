@@ -43,7 +43,8 @@ export interface CommandQueue {
 
 const CAPACITY = 20_000;
 
-export function createCommandQueue(): CommandQueue {
+/** `onPoll` is told whenever somebody starts to wait: the moment to look for commands that are only in the table. */
+export function createCommandQueue(onPoll: () => void = () => undefined): CommandQueue {
   const byPool = new Map<string, Map<string, ReadyCommand>>();
   const urgent = new Set<Waiter>();
   const patient = new Set<Waiter>();
@@ -95,6 +96,7 @@ export function createCommandQueue(): CommandQueue {
     wait(waiter) {
       const set = waiter.urgent ? urgent : patient;
       set.add(waiter);
+      if (!waiter.urgent) onPoll();
       return () => set.delete(waiter);
     },
     offer(offer) {
@@ -132,4 +134,3 @@ export function createCommandQueue(): CommandQueue {
     },
   };
 }
-

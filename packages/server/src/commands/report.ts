@@ -1,13 +1,20 @@
 // What workers say about the commands they hold. Each report is judged on its own; a report that comes twice under the same claim is
 // answered like the first time, one from a lost claim is refused.
 import type { CommandReport, ReportResult } from '@noetl/client';
-import { type Id, type JsonObject, parseId, type ProducedEvent, type Refusal } from '@noetl/core';
+import { type Id, type JsonObject, type ProducedEvent, parseId, type Refusal } from '@noetl/core';
 import type { Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
 import type { Log, Outcome } from '../log/index.js';
 import { commandStatuses } from './store.js';
 
-const REPORTABLE = new Set(['command.started', 'call.done', 'call.error', 'command.completed', 'command.failed', 'command.cancelled']);
+const REPORTABLE = new Set([
+  'command.started',
+  'call.done',
+  'call.error',
+  'command.completed',
+  'command.failed',
+  'command.cancelled',
+]);
 
 export interface Reporter {
   report(workerId: string, reports: readonly CommandReport[]): Promise<ReportResult[]>;
@@ -41,13 +48,22 @@ export function createReporter({ log, pools }: { log: Log; pools: Pools }): Repo
   ): Promise<ReportResult> {
     const { command_id, claim_token } = report;
     // [started, done, completed, and then one more] cannot happen: a report closes its command with its last event.
-    if (refused === 'stale_claim') return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
-    if (refused === 'not_started') return { command_id, status: 'unknown_command', error: `there is no execution ${id}` };
+    if (refused === 'stale_claim')
+      return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
+    if (refused === 'not_started')
+      return { command_id, status: 'unknown_command', error: `there is no execution ${id}` };
     if (outcomes.length === 0) return { command_id, status: 'ok' };
     const found = (await commandStatuses(pools.forExecution(id).pool, [command_id])).get(command_id);
-    if (found === undefined) return { command_id, status: 'unknown_command', error: `there is no command ${command_id}` };
-    if (found.token !== claim_token) return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
-    if (found.status === 'CANCELLED') return { command_id, status: 'already_terminal', error: 'the command was cancelled' };
+    if (found === undefined)
+      return { command_id, status: 'unknown_command', error: `there is no command ${command_id}` };
+    if (found.token !== claim_token)
+      return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
+    const succeeded = report.events.some((event) => event.event_type === 'command.completed');
+    // Given up by the server after the lease was lost: what the log says stands.
+    if (found.status === 'FAILED' && succeeded)
+      return { command_id, status: 'stale_claim', error: 'the command was given up' };
+    if (found.status === 'CANCELLED')
+      return { command_id, status: 'already_terminal', error: 'the command was cancelled' };
     return { command_id, status: 'duplicate' };
   }
 
@@ -90,7 +106,10 @@ function producedEvent(workerId: string, report: CommandReport, event: CommandRe
 function executionOf(report: CommandReport): Id {
   const id = parseId(report.execution_id);
   if (id === undefined || !report.command_id.startsWith(`${id}:`)) {
-    throw new ApiProblem('invalid', `command '${report.command_id}' does not belong to execution '${report.execution_id}'`);
+    throw new ApiProblem(
+      'invalid',
+      `command '${report.command_id}' does not belong to execution '${report.execution_id}'`,
+    );
   }
   return id;
 }

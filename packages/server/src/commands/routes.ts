@@ -65,7 +65,9 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
         body: Type.Object({
           worker_id: WorkerId,
           reports: Type.Array(Type.Any(), { maxItems: 1000 }),
-          lease: Type.Optional(Type.Object({ pools: Type.Array(Pool), max: Type.Integer({ minimum: 0, maximum: 1000 }) })),
+          lease: Type.Optional(
+            Type.Object({ pools: Type.Array(Pool), max: Type.Integer({ minimum: 0, maximum: 1000 }) }),
+          ),
         }),
       },
     },
@@ -112,8 +114,10 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
           countAttempt: body.count_attempt ?? true,
         },
       ]);
-      if (outcome?.refused === 'stale_claim') throw new ApiProblem('stale_claim', 'Another claim has replaced this one');
-      if (outcome?.refused !== undefined) throw new ApiProblem('already_terminal', 'Command already reached terminal state');
+      if (outcome?.refused === 'stale_claim')
+        throw new ApiProblem('stale_claim', 'Another claim has replaced this one');
+      if (outcome?.refused !== undefined)
+        throw new ApiProblem('already_terminal', 'Command already reached terminal state');
       return { status: 'ok', command_id: command.commandId };
     },
   );
@@ -196,13 +200,15 @@ function readReport(report: Json, index: number): CommandReport {
   const id: Id | undefined = parseId(report.execution_id);
   if (id === undefined) throw bad("'execution_id' must be an id");
   if (typeof command_id !== 'string') throw bad("'command_id' must be a string");
-  if (typeof claim_token !== 'number' || !Number.isSafeInteger(claim_token)) throw bad("'claim_token' must be an integer");
+  if (typeof claim_token !== 'number' || !Number.isSafeInteger(claim_token))
+    throw bad("'claim_token' must be an integer");
   if (!Array.isArray(events) || events.length === 0) throw bad("'events' must be a non-empty list");
   for (const event of events) {
     if (!isObject(event) || typeof event.event_type !== 'string' || typeof event.status !== 'string') {
       throw bad("every event needs 'event_type' and 'status'");
     }
-    if (typeof event.created_at !== 'string' || Number.isNaN(Date.parse(event.created_at))) throw bad("'created_at' must be a time");
+    if (typeof event.created_at !== 'string' || Number.isNaN(Date.parse(event.created_at)))
+      throw bad("'created_at' must be a time");
     if (!isObject(event.context)) throw bad("'context' must be an object");
     if (event.meta !== undefined && !isObject(event.meta)) throw bad("'meta' must be an object");
   }

@@ -77,7 +77,11 @@ export async function renewLeases(
            WHERE c.event_id = l.event_id AND c.claim_token = l.claim_token
              AND c.status IN ('CLAIMED', 'RUNNING') AND c.lease_until IS NOT NULL
            RETURNING c.command_id`,
-    values: [leases.map((lease) => commandEventId(lease.command_id) ?? '0'), leases.map((lease) => lease.claim_token), leaseMs],
+    values: [
+      leases.map((lease) => commandEventId(lease.command_id) ?? '0'),
+      leases.map((lease) => lease.claim_token),
+      leaseMs,
+    ],
   });
   return new Set(result.rows.map((row) => row.command_id));
 }

@@ -14,26 +14,34 @@ export async function requeueExpired(pools: Pools, log: Log, logger: Logger): Pr
     const expired = await takeExpiredLeases(shard.pool, BATCH);
     const results = await Promise.allSettled(
       expired.map((lease) =>
-        log.append(lease.execution_id, [{ type: 'lease_expired', commandId: lease.command_id, token: lease.claim_token }]),
+        log.append(lease.execution_id, [
+          { type: 'lease_expired', commandId: lease.command_id, token: lease.claim_token },
+        ]),
       ),
     );
     for (const [index, result] of results.entries()) {
       const lease = expired[index];
       if (lease === undefined) continue;
-      if (result.status === 'fulfilled') {
-        count++;
-        logger.warn({ execution_id: lease.execution_id, command_id: lease.command_id }, 'lease expired, command re-issued');
-      } else {
-        logger.error({ execution_id: lease.execution_id, command_id: lease.command_id, err: result.reason }, 'could not re-issue');
+      const ids = { execution_id: lease.execution_id, command_id: lease.command_id };
+      if (result.status === 'rejected') {
+        logger.error({ ...ids, err: result.reason }, 'could not re-issue a command whose lease expired');
+        continue;
       }
+      const [outcome] = result.value;
+      if (outcome?.refused !== undefined) continue; // it was reported, or cancelled, in the meantime
+      count++;
+      const again = outcome?.events.some((event) => event?.type === 'command.requeued');
+      logger.warn(ids, again ? 'lease expired, command re-issued' : 'lease expired, command given up');
     }
   }
   return count;
 }
 
-export async function refill(pools: Pools, queue: CommandQueue): Promise<void> {
+/** False when nobody is waiting, and so nothing was looked up. */
+export async function refill(pools: Pools, queue: CommandQueue): Promise<boolean> {
   const wanted = [...queue.wantedPools()];
-  if (wanted.length === 0) return;
+  if (wanted.length === 0) return false;
   const found = await Promise.all(pools.shards.map((shard) => readyCommands(shard.pool, wanted, BATCH)));
   for (const command of found.flat()) queue.put(command);
+  return true;
 }

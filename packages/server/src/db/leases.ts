@@ -30,7 +30,12 @@ export async function takeMachineLease(
   options: { ttlMs: number; from: number; to: number },
 ): Promise<MachineLease> {
   for (let attempt = 0; attempt < 20; attempt++) {
-    const taken = await pool.query<{ machine_id: number }>(TAKE_MACHINE, [options.from, options.to, owner, options.ttlMs]);
+    const taken = await pool.query<{ machine_id: number }>(TAKE_MACHINE, [
+      options.from,
+      options.to,
+      owner,
+      options.ttlMs,
+    ]);
     const machineId = taken.rows[0]?.machine_id;
     if (machineId === undefined) continue; // another server was faster to this number
     return {

@@ -20,7 +20,8 @@ export async function migrate(pool: pg.Pool): Promise<string[]> {
     const known = await client.query<{ name: string; sha256: string }>('SELECT name, sha256 FROM noetl.migration');
     const done = new Map(known.rows.map((row) => [row.name, row.sha256]));
     for (const name of done.keys()) {
-      if (!files.includes(name)) throw new Error(`the database has migration ${name}, this server does not: start a newer server`);
+      if (!files.includes(name))
+        throw new Error(`the database has migration ${name}, this server does not: start a newer server`);
     }
     for (const name of files) {
       const sql = await readFile(new URL(name, DIRECTORY), 'utf8');

@@ -7,7 +7,11 @@ export interface LiveWorker {
   readonly pools: readonly string[];
 }
 
-export function explain(compiled: CompiledPlaybook, state: ExecutionState, workers: readonly LiveWorker[]): ExplainResponse {
+export function explain(
+  compiled: CompiledPlaybook,
+  state: ExecutionState,
+  workers: readonly LiveWorker[],
+): ExplainResponse {
   const base = { execution_id: state.executionId, status: state.status };
   if (isTerminal(state)) {
     const reason = state.error === null ? '' : `: ${state.error}`;
@@ -35,7 +39,10 @@ function itemOf(waiting: Waiting, workers: readonly LiveWorker[]): ExplainItem {
           what_to_do: `Start one: noetl worker --pool ${waiting.pool}`,
         };
       }
-      return { ...base, detail: `Step '${waiting.step}' is queued for pool '${waiting.pool}' (${able.length} workers alive, all busy or about to take it)` };
+      return {
+        ...base,
+        detail: `Step '${waiting.step}' is queued for pool '${waiting.pool}' (${able.length} workers alive, all busy or about to take it)`,
+      };
     }
     case 'command_running': {
       const alive = workers.some((worker) => worker.name === waiting.workerId);
@@ -48,8 +55,16 @@ function itemOf(waiting: Waiting, workers: readonly LiveWorker[]): ExplainItem {
       };
     }
     case 'join':
-      return { kind: waiting.kind, step: waiting.step, detail: `Step '${waiting.step}' waits for ${waiting.missing.join(', ') || 'its other branches'}` };
+      return {
+        kind: waiting.kind,
+        step: waiting.step,
+        detail: `Step '${waiting.step}' waits for ${waiting.missing.join(', ') || 'its other branches'}`,
+      };
     case 'failure_draining':
-      return { kind: waiting.kind, step: waiting.step, detail: `Step '${waiting.step}' failed (${waiting.error}); running steps finish, then the execution ends FAILED` };
+      return {
+        kind: waiting.kind,
+        step: waiting.step,
+        detail: `Step '${waiting.step}' failed (${waiting.error}); running steps finish, then the execution ends FAILED`,
+      };
   }
 }

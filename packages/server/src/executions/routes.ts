@@ -102,7 +102,8 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
     } catch (error) {
       metrics.executeOutcome('batch', 'error');
       if (!(error instanceof ApiProblem)) throw error;
-      const prefix = error.code === 'not_found' ? 'Resource not found: ' : error.code === 'invalid' ? 'Validation error: ' : '';
+      const prefix =
+        error.code === 'not_found' ? 'Resource not found: ' : error.code === 'invalid' ? 'Validation error: ' : '';
       return { index, status: 'error', commands_generated: 0, error: `${prefix}${error.message}` };
     }
   }
@@ -129,7 +130,8 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
       const query = request.query;
       const size = query.page_size ?? Math.min(query.limit ?? (query.page === undefined ? 50 : 100), 200);
       const offset = query.offset ?? ((query.page ?? 1) - 1) * size;
-      if (offset > MAX_OFFSET) throw new ApiProblem('invalid', `offset ${offset} is above ${MAX_OFFSET}; narrow the filter instead`);
+      if (offset > MAX_OFFSET)
+        throw new ApiProblem('invalid', `offset ${offset} is above ${MAX_OFFSET}; narrow the filter instead`);
       const filter = {
         catalogId: optionalId(query.catalog_id, 'catalog_id'),
         path: query.path ?? null,
@@ -139,9 +141,14 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
       const found = await Promise.all(pools.shards.map((shard) => listExecutions(shard.pool, filter, size + offset)));
       const rows = found
         .flat()
-        .sort((a, b) => Date.parse(b.start_time) - Date.parse(a.start_time) || compareIds(b.execution_id, a.execution_id))
+        .sort(
+          (a, b) => Date.parse(b.start_time) - Date.parse(a.start_time) || compareIds(b.execution_id, a.execution_id),
+        )
         .slice(offset, offset + size);
-      const versions = await versionsOf(pools.cluster, rows.map((row) => row.catalog_id));
+      const versions = await versionsOf(
+        pools.cluster,
+        rows.map((row) => row.catalog_id),
+      );
       return rows.map((row) => summaryOf(row, versions.get(row.catalog_id) ?? null));
     },
   );
@@ -157,11 +164,19 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
 
   app.get(
     '/api/executions/:id',
-    { schema: { tags: ['executions'], summary: 'One execution with its events', params: IdParams, querystring: EventQuery } },
+    {
+      schema: {
+        tags: ['executions'],
+        summary: 'One execution with its events',
+        params: IdParams,
+        querystring: EventQuery,
+      },
+    },
     async (request) => {
       const row = await mustFind(request.params.id);
       const { page, page_size, since_event_id, event_type, include_events = true } = request.query;
-      const paged = page !== undefined || page_size !== undefined || since_event_id !== undefined || event_type !== undefined;
+      const paged =
+        page !== undefined || page_size !== undefined || since_event_id !== undefined || event_type !== undefined;
       const size = page_size ?? (paged ? 100 : DETAIL_EVENTS);
       const { events, pagination } = await readPage(row, {
         page: page ?? 1,
@@ -170,7 +185,10 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
         type: event_type,
         newestFirst: true,
       });
-      const [versions, state] = await Promise.all([versionsOf(pools.cluster, [row.catalog_id]), log.state(row.execution_id)]);
+      const [versions, state] = await Promise.all([
+        versionsOf(pools.cluster, [row.catalog_id]),
+        log.state(row.execution_id),
+      ]);
       return {
         ...summaryOf(row, versions.get(row.catalog_id) ?? null),
         workload: redact(state?.workload ?? null),
@@ -184,12 +202,25 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
 
   app.get(
     '/api/executions/:id/events',
-    { schema: { tags: ['executions'], summary: 'Events of an execution, paged', params: IdParams, querystring: EventQuery } },
+    {
+      schema: {
+        tags: ['executions'],
+        summary: 'Events of an execution, paged',
+        params: IdParams,
+        querystring: EventQuery,
+      },
+    },
     async (request) => {
       const row = await mustFind(request.params.id);
       const { page = 1, page_size = 100, since_event_id, event_type, order = 'desc' } = request.query;
       const newestFirst = order === 'desc';
-      const paged = await readPage(row, { page, size: page_size, since: since_event_id, type: event_type, newestFirst });
+      const paged = await readPage(row, {
+        page,
+        size: page_size,
+        since: since_event_id,
+        type: event_type,
+        newestFirst,
+      });
       return { execution_id: row.execution_id, path: row.path, status: row.status, ...paged };
     },
   );
@@ -243,7 +274,8 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
   const cancel = async (rawId: string, body: unknown) => {
     const row = await mustFind(rawId);
     const options = isObject(body) ? body : {};
-    const reason = typeof options.reason === 'string' && options.reason !== '' ? options.reason : 'User requested cancellation';
+    const reason =
+      typeof options.reason === 'string' && options.reason !== '' ? options.reason : 'User requested cancellation';
     const cancelled = await cancelTree(log, pools, row.execution_id, reason, options.cascade !== false);
     const done = cancelled.includes(row.execution_id);
     return {
@@ -317,7 +349,11 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
   async function versionAfter(row: ExecutionRow, lastEventId: string): Promise<number> {
     const event = parseId(lastEventId);
     const version = event && (await eventVersion(pools.forExecution(row.execution_id).pool, row.execution_id, event));
-    if (version === undefined) throw new ApiProblem('malformed', `Last-Event-ID '${lastEventId.slice(0, 40)}' is not an event of this execution`);
+    if (version === undefined)
+      throw new ApiProblem(
+        'malformed',
+        `Last-Event-ID '${lastEventId.slice(0, 40)}' is not an event of this execution`,
+      );
     return version;
   }
 
@@ -363,7 +399,8 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
 
 function mustId(raw: string): Id {
   const id = parseId(raw);
-  if (id === undefined) throw new ApiProblem('malformed', `'${raw.slice(0, 40)}' is not an execution id: ids are 1 to 19 digits`);
+  if (id === undefined)
+    throw new ApiProblem('malformed', `'${raw.slice(0, 40)}' is not an execution id: ids are 1 to 19 digits`);
   return id;
 }
 

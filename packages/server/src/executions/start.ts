@@ -2,7 +2,17 @@
 // one transaction. A key that was used before answers with the execution it started.
 import { createHash } from 'node:crypto';
 import type { ExecuteResponse } from '@noetl/client';
-import { canonicalJson, type Id, isObject, type Json, type JsonObject, parseId, playbookPool } from '@noetl/core';
+import {
+  canonicalJson,
+  type Fact,
+  type Id,
+  isObject,
+  type Json,
+  type JsonObject,
+  parseId,
+  playbookPool,
+  TemplateError,
+} from '@noetl/core';
 import { type Catalog, catalogIdOf, versionOf } from '../catalog/index.js';
 import type { Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
@@ -26,12 +36,19 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
       const claim = { scope: 'execute', key: idempotencyKey, executionId: fresh, requestHash: request.hash };
       const holder = await claimIdempotencyKey(pools.cluster, claim);
       if (holder.requestHash !== request.hash) {
-        throw new ApiProblem('idempotency_conflict', 'This Idempotency-Key was used with another request; take a new key');
+        throw new ApiProblem(
+          'idempotency_conflict',
+          'This Idempotency-Key was used with another request; take a new key',
+        );
       }
       return holder.executionId;
     }
     if (request.dedup === undefined) return fresh;
-    return claimDedupKey(pools.cluster, { scope: request.parentId ?? ('0' as Id), executionId: fresh, ...request.dedup });
+    return claimDedupKey(pools.cluster, {
+      scope: request.parentId ?? ('0' as Id),
+      executionId: fresh,
+      ...request.dedup,
+    });
   }
 
   return {
@@ -42,7 +59,10 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
       const request = readRequest(body);
       const entry = await catalog.find(request);
       if (entry.kind !== 'playbook' && entry.kind !== 'agent') {
-        throw new ApiProblem('invalid', `'${entry.path}' is a ${entry.kind}; only playbooks and agents can be executed`);
+        throw new ApiProblem(
+          'invalid',
+          `'${entry.path}' is a ${entry.kind}; only playbooks and agents can be executed`,
+        );
       }
       if (request.resourceKind !== undefined && request.resourceKind !== entry.kind) {
         throw new ApiProblem('invalid', `'${entry.path}' is a ${entry.kind}, not a ${request.resourceKind}`);
@@ -50,18 +70,16 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
       await catalog.compiled(entry.catalog_id);
       const id = await resolveId(request, idempotencyKey);
       const trace = request.trace ?? (await inheritedTrace(request.parentId));
-      const [outcome] = await log.append(id, [
-        {
-          type: 'start',
-          path: entry.path,
-          catalogId: entry.catalog_id,
-          payload: request.payload,
-          pool: request.pool ?? playbookPool(entry.path),
-          parentExecutionId: request.parentId ?? null,
-          parentEventId: null,
-          trace,
-        },
-      ]);
+      const [outcome] = await begin(id, {
+        type: 'start',
+        path: entry.path,
+        catalogId: entry.catalog_id,
+        payload: request.payload,
+        pool: request.pool ?? playbookPool(entry.path),
+        parentExecutionId: request.parentId ?? null,
+        parentEventId: null,
+        trace,
+      });
       const rows = outcome?.rows ?? [];
       return {
         execution_id: id,
@@ -73,6 +91,16 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
       };
     },
   };
+
+  /** Nothing is written when a default of the workload cannot be rendered: the author hears it, and no orphan stays behind. */
+  async function begin(id: Id, fact: Fact) {
+    try {
+      return await log.append(id, [fact]);
+    } catch (error) {
+      if (error instanceof TemplateError) throw new ApiProblem('invalid', `workload: ${error.message}`);
+      throw error;
+    }
+  }
 
   async function inheritedTrace(parent: Id | undefined): Promise<Json> {
     if (parent === undefined) return null;
@@ -123,7 +151,7 @@ function dedupOf(value: Json): Request['dedup'] {
   if (value === null) return undefined;
   const key = isObject(value) ? value.key : undefined;
   if (!isObject(value) || typeof key !== 'string' || key === '') {
-    throw new ApiProblem('invalid', "field 'dedup' must be {\"key\": text, \"window_secs\"?: number}");
+    throw new ApiProblem('invalid', 'field \'dedup\' must be {"key": text, "window_secs"?: number}');
   }
   const windowSeconds = value.window_secs ?? DEFAULT_WINDOW_SECONDS;
   if (typeof windowSeconds !== 'number' || windowSeconds <= 0) {

@@ -66,7 +66,11 @@ export interface EventQuery {
   readonly offset: number;
 }
 
-export async function eventPage(pool: pg.Pool, id: Id, query: EventQuery): Promise<{ events: EventRow[]; total: number }> {
+export async function eventPage(
+  pool: pg.Pool,
+  id: Id,
+  query: EventQuery,
+): Promise<{ events: EventRow[]; total: number }> {
   const where = `execution_id = $1 AND ($2::bigint IS NULL OR event_id > $2) AND ($3::text IS NULL OR event_type = $3)`;
   const [events, total] = await Promise.all([
     pool.query<EventRow>(
@@ -127,4 +131,3 @@ export async function versionsOf(pool: pg.Pool, catalogIds: readonly Id[]): Prom
   );
   return new Map(result.rows.map((row) => [row.catalog_id, row.version]));
 }
-

@@ -63,7 +63,12 @@ export async function streamEvents(
         await send(': alive\n\n');
       }
       let timer: NodeJS.Timeout | undefined;
-      await Promise.race([news, new Promise((resolve) => { timer = setTimeout(resolve, POLL_MS); })]);
+      await Promise.race([
+        news,
+        new Promise((resolve) => {
+          timer = setTimeout(resolve, POLL_MS);
+        }),
+      ]);
       clearTimeout(timer);
     }
   } catch (error) {

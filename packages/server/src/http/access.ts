@@ -25,7 +25,10 @@ export function guardAccess(app: App, access: Access): void {
 /** A page on evil.example can make a browser send requests here (by name, through DNS rebinding, or across origins). */
 function refuseForeignPages(request: FastifyRequest): void {
   if (!isLoopbackName(request.hostname)) {
-    throw new ApiProblem('forbidden', `Host '${request.hostname}' is not this machine; call the server as 127.0.0.1 or localhost`);
+    throw new ApiProblem(
+      'forbidden',
+      `Host '${request.hostname}' is not this machine; call the server as 127.0.0.1 or localhost`,
+    );
   }
   const { origin } = request.headers;
   if (origin === undefined) return;
@@ -36,9 +39,15 @@ function refuseForeignPages(request: FastifyRequest): void {
 function requireToken(request: FastifyRequest, token: string): void {
   const [scheme, given] = (request.headers.authorization ?? '').split(/\s+/, 2);
   if (scheme?.toLowerCase() !== 'bearer' || !given) {
-    throw new ApiProblem('unauthorised', "This server needs a token: send 'Authorization: Bearer <NOETL_API_TOKEN>'", {}, { 'www-authenticate': 'Bearer' });
+    throw new ApiProblem(
+      'unauthorised',
+      "This server needs a token: send 'Authorization: Bearer <NOETL_API_TOKEN>'",
+      {},
+      { 'www-authenticate': 'Bearer' },
+    );
   }
-  if (!sameSecret(given, token)) throw new ApiProblem('unauthorised', 'The token is not valid', {}, { 'www-authenticate': 'Bearer' });
+  if (!sameSecret(given, token))
+    throw new ApiProblem('unauthorised', 'The token is not valid', {}, { 'www-authenticate': 'Bearer' });
 }
 
 /** Hashing first makes the lengths equal, so the comparison takes the same time whatever is sent. */

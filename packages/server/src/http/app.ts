@@ -1,16 +1,30 @@
 // The HTTP shell: lossless JSON in and out, one error shape, request ids, limits, and the OpenAPI document. Routes bring their own folders.
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import swagger from '@fastify/swagger';
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
 import { parseJson, stringifyJson } from '@noetl/core';
-import { type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController, type RawServerDefault } from 'fastify';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import {
+  type ConnectionError,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  fastify,
+  LogController,
+  type RawServerDefault,
+} from 'fastify';
 import type { Logger } from 'pino';
 import { ApiProblem, problemBody, sendProblem, toProblem } from '../errors.js';
-import { guardAccess, type Access } from './access.js';
+import { type Access, guardAccess } from './access.js';
 
-export type App = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
 
 export interface AppOptions {
   readonly log: Logger;
@@ -75,7 +89,8 @@ export async function createApp(options: AppOptions): Promise<Shell> {
   });
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const problem = validationProblem(error) ?? toProblem(error, options.isTransient);
-    if (problem.status >= 500) request.log.error({ err: error, req_id: request.id, url: request.url.split('?')[0] }, 'request failed');
+    if (problem.status >= 500)
+      request.log.error({ err: error, req_id: request.id, url: request.url.split('?')[0] }, 'request failed');
     return sendProblem(request, reply, problem);
   });
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, notFound(app, request.method, request.url)));
@@ -100,7 +115,9 @@ function acceptJson(app: App): void {
 function refuseNonsense(error: ConnectionError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const tooLong = error.code === 'HPE_HEADER_OVERFLOW';
-  const body = stringifyJson(problemBody(new ApiProblem('malformed', tooLong ? 'The headers are too long' : 'This is not HTTP')));
+  const body = stringifyJson(
+    problemBody(new ApiProblem('malformed', tooLong ? 'The headers are too long' : 'This is not HTTP')),
+  );
   const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
   socket.end(`${head}\r\n\r\n${body}`);
 }
@@ -119,5 +136,10 @@ function notFound(app: App, method: string, url: string): ApiProblem {
   const path = url.split('?')[0] ?? '/';
   const allowed = METHODS.filter((other) => other !== method && app.findRoute({ method: other, url: path }) !== null);
   if (allowed.length === 0) return new ApiProblem('not_found', `There is no ${method} ${path.slice(0, 200)}`);
-  return new ApiProblem('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}, not ${method}`, {}, { allow: allowed.join(', ') });
+  return new ApiProblem(
+    'method_not_allowed',
+    `${path.slice(0, 200)} takes ${allowed.join(', ')}, not ${method}`,
+    {},
+    { allow: allowed.join(', ') },
+  );
 }

@@ -3,23 +3,35 @@ import type { Pools } from '../db/index.js';
 import type { Metrics } from '../observability/index.js';
 import type { App } from './app.js';
 
-export function healthRoutes(app: App, { pools, metrics, version, exposeMetrics }: { pools: Pools; metrics: Metrics; version: string; exposeMetrics: boolean }): void {
+export function healthRoutes(
+  app: App,
+  {
+    pools,
+    metrics,
+    version,
+    exposeMetrics,
+  }: { pools: Pools; metrics: Metrics; version: string; exposeMetrics: boolean },
+): void {
   const started = Date.now();
 
   app.get('/health', { schema: { tags: ['health'], summary: 'Liveness' } }, () => ({ status: 'ok' }));
 
-  app.get('/api/health', { schema: { tags: ['health'], summary: 'Readiness: every database answers' } }, async (_request, reply) => {
-    const checks = await Promise.allSettled(pools.shards.map((shard) => shard.pool.query('SELECT 1')));
-    const connected = checks.every((check) => check.status === 'fulfilled');
-    return reply.code(connected ? 200 : 503).send({
-      status: connected ? 'ok' : 'unhealthy',
-      database: connected ? 'connected' : 'disconnected',
-      nats: 'not_configured',
-      uptime_seconds: Math.floor((Date.now() - started) / 1000),
-      version,
-      timestamp: new Date().toISOString(),
-    });
-  });
+  app.get(
+    '/api/health',
+    { schema: { tags: ['health'], summary: 'Readiness: every database answers' } },
+    async (_request, reply) => {
+      const checks = await Promise.allSettled(pools.shards.map((shard) => shard.pool.query('SELECT 1')));
+      const connected = checks.every((check) => check.status === 'fulfilled');
+      return reply.code(connected ? 200 : 503).send({
+        status: connected ? 'ok' : 'unhealthy',
+        database: connected ? 'connected' : 'disconnected',
+        nats: 'not_configured',
+        uptime_seconds: Math.floor((Date.now() - started) / 1000),
+        version,
+        timestamp: new Date().toISOString(),
+      });
+    },
+  );
 
   app.get('/api/pool/status', { schema: { tags: ['health'], summary: 'Use of the database connections' } }, () => {
     const pool = pools.cluster;

@@ -5,6 +5,7 @@
 //   - a batch that fails for a passing reason is tried again; one that the database refuses is taken apart until the culprit is alone.
 import type { Fact, Id } from '@noetl/core';
 import { isTransient } from '../db/index.js';
+import { OverloadedError } from '../errors.js';
 import { type BatchOptions, commitBatch, type Job, type Outcome } from './batch.js';
 
 export interface Appender {
@@ -12,10 +13,6 @@ export interface Appender {
   append(id: Id, facts: readonly Fact[]): Promise<Outcome[]>;
   /** Waits until nothing is queued or running. */
   idle(): Promise<void>;
-}
-
-export class OverloadedError extends Error {
-  override readonly name = 'OverloadedError';
 }
 
 const MAX_BATCH = 64;

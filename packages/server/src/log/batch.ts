@@ -182,7 +182,8 @@ async function findStored(options: BatchOptions, works: readonly Work[]): Promis
   const ids: { execution: Id; event: Id }[] = [];
   for (const work of works) {
     for (const fact of work.jobs.flatMap((job) => job.facts)) {
-      if (fact.type === 'event' && fact.row.event_id !== null) ids.push({ execution: work.id, event: fact.row.event_id });
+      if (fact.type === 'event' && fact.row.event_id !== null)
+        ids.push({ execution: work.id, event: fact.row.event_id });
     }
   }
   return ids.length === 0 ? new Set() : storedEvents(options.shard.pool, ids);
@@ -198,7 +199,8 @@ async function withPlaybooks(options: BatchOptions, works: readonly Work[]): Pro
   const ready = await Promise.all(
     works.map(async (work): Promise<Ready | undefined> => {
       const first = work.jobs[0]?.facts[0];
-      const catalogId = work.state.version > 0 ? work.state.catalogId : first?.type === 'start' ? first.catalogId : undefined;
+      const catalogId =
+        work.state.version > 0 ? work.state.catalogId : first?.type === 'start' ? first.catalogId : undefined;
       try {
         return { work, compiled: catalogId === undefined ? undefined : await options.playbook(catalogId) };
       } catch (error) {
@@ -276,7 +278,12 @@ function offerIssued(
       work.open.push(offer);
       continue;
     }
-    const claim = decide(compiled, work.state, { type: 'claim', commandId: insert.command_id, workerId: taker.workerId }, world);
+    const claim = decide(
+      compiled,
+      work.state,
+      { type: 'claim', commandId: insert.command_id, workerId: taker.workerId },
+      world,
+    );
     add(work, claim);
     work.takers.push({ taker, token: work.state.commands[insert.command_id]?.token ?? 0 });
   }
@@ -293,7 +300,10 @@ async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<
   const stale = new Set<Id>();
   if (writing.length > 0) {
     const rows = writing.flatMap((work) => work.rows);
-    const commands = commandChanges(rows, writing.flatMap((work) => work.events));
+    const commands = commandChanges(
+      rows,
+      writing.flatMap((work) => work.events),
+    );
     const written = await append(options.shard.pool, {
       executions: writing.map((work) => executionChange(work.state, work.expected, work.rows)),
       events: rows,
@@ -303,10 +313,14 @@ async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<
     for (const work of writing) if (!written.has(work.id)) stale.add(work.id);
   }
   const doubtful = works.filter(
-    (work) => work.rows.length === 0 && work.fromCache && work.outcomes.flat().some((outcome) => outcome.refused !== undefined),
+    (work) =>
+      work.rows.length === 0 && work.fromCache && work.outcomes.flat().some((outcome) => outcome.refused !== undefined),
   );
   if (doubtful.length > 0) {
-    const heads = await headVersions(options.shard.pool, doubtful.map((work) => work.id));
+    const heads = await headVersions(
+      options.shard.pool,
+      doubtful.map((work) => work.id),
+    );
     for (const work of doubtful) if ((heads.get(work.id) ?? 0) !== work.expected) stale.add(work.id);
   }
   return stale;

@@ -7,7 +7,6 @@ import { createStateCache } from './cache.js';
 import { createFeed, type Feed } from './feed.js';
 import { createReader } from './reader.js';
 
-export { OverloadedError } from './appender.js';
 export type { BatchStats, Committed, Offer, Outcome, Taker } from './batch.js';
 export type { Feed } from './feed.js';
 export { type IncomingEvent, normaliseEvent, statusFromName, withZone } from './normalise.js';

@@ -21,9 +21,11 @@ export interface NormaliseOptions {
 
 export function normaliseEvent(event: IncomingEvent, options: NormaliseOptions): Normalised {
   const step = event.step ?? event.node_name;
-  if (typeof step !== 'string') throw new ApiProblem('invalid', "field 'step' must be a string: the step the event is about");
+  if (typeof step !== 'string')
+    throw new ApiProblem('invalid', "field 'step' must be a string: the step the event is about");
   const type = event.event_type ?? event.name;
-  if (typeof type !== 'string' || type === '') throw new ApiProblem('invalid', "field 'event_type' must be a non-empty string");
+  if (typeof type !== 'string' || type === '')
+    throw new ApiProblem('invalid', "field 'event_type' must be a non-empty string");
   const payload = event.payload ?? event.context ?? null;
   const status = textOf(event, 'status') ?? statusFromName(type);
   const workerId = textOf(event, 'worker_id') ?? options.workerId ?? null;
@@ -92,7 +94,8 @@ function eventIdOf(value: Json): Id | null {
 function createdAt(value: Json, now: string): string {
   if (value === null) return now;
   const time = typeof value === 'string' ? Date.parse(withZone(value)) : Number.NaN;
-  if (Number.isNaN(time)) throw new ApiProblem('invalid', "field 'created_at' must be an RFC 3339 time, like 2026-01-02T03:04:05Z");
+  if (Number.isNaN(time))
+    throw new ApiProblem('invalid', "field 'created_at' must be an RFC 3339 time, like 2026-01-02T03:04:05Z");
   return withZone(value as string);
 }
 

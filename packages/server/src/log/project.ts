@@ -1,6 +1,13 @@
 // What rows of the log imply for the read model: the execution row and the command rows. Written in the transaction of the
 // events themselves, and recomputable from them at any time. Several events about one row become one change.
-import { commandEventId, type DomainEvent, type EventRow, type ExecutionState, type Id, isErrorStatus } from '@noetl/core';
+import {
+  commandEventId,
+  type DomainEvent,
+  type EventRow,
+  type ExecutionState,
+  type Id,
+  isErrorStatus,
+} from '@noetl/core';
 
 export interface ExecutionChange {
   readonly execution_id: Id;
@@ -86,7 +93,10 @@ export function executionChange(state: ExecutionState, expected: number, rows: r
 }
 
 /** `events[i]` is what `rows[i]` means. */
-export function commandChanges(rows: readonly EventRow[], events: readonly (DomainEvent | undefined)[]): CommandChanges {
+export function commandChanges(
+  rows: readonly EventRow[],
+  events: readonly (DomainEvent | undefined)[],
+): CommandChanges {
   const inserts = new Map<string, CommandInsert>();
   const updates = new Map<string, CommandUpdate>();
   for (const [index, row] of rows.entries()) {
@@ -115,7 +125,8 @@ export function commandChanges(rows: readonly EventRow[], events: readonly (Doma
       });
       continue;
     }
-    let target: CommandInsert | CommandUpdate | undefined = inserts.get(event.commandId) ?? updates.get(event.commandId);
+    let target: CommandInsert | CommandUpdate | undefined =
+      inserts.get(event.commandId) ?? updates.get(event.commandId);
     if (target === undefined) {
       const eventId = commandEventId(event.commandId);
       if (eventId === undefined) throw new Error(`command id '${event.commandId}' names no event`);
@@ -134,7 +145,11 @@ export function commandChanges(rows: readonly EventRow[], events: readonly (Doma
         Object.assign(target, { status: 'PENDING', attempt: event.attempt, leased: false, delay_ms: event.delayMs });
         break;
       case 'command.completed':
-        Object.assign(target, { status: isErrorStatus(event.status) ? 'FAILED' : 'COMPLETED', leased: false, finished: true });
+        Object.assign(target, {
+          status: isErrorStatus(event.status) ? 'FAILED' : 'COMPLETED',
+          leased: false,
+          finished: true,
+        });
         break;
       case 'command.failed':
         Object.assign(target, { status: 'FAILED', error: event.error, leased: false, finished: true });

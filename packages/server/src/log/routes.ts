@@ -15,7 +15,11 @@ export function eventRoutes(app: App, { log, metrics }: { log: Log; metrics: Met
     '/api/events',
     {
       bodyLimit: EVENT_LIMIT,
-      schema: { tags: ['events'], summary: 'Store one event; the same event_id twice is stored once', body: Type.Any() },
+      schema: {
+        tags: ['events'],
+        summary: 'Store one event; the same event_id twice is stored once',
+        body: Type.Any(),
+      },
     },
     async (request) => {
       const started = performance.now();
@@ -39,7 +43,11 @@ export function eventRoutes(app: App, { log, metrics }: { log: Log; metrics: Met
     '/api/events/batch',
     {
       bodyLimit: EVENT_LIMIT,
-      schema: { tags: ['events'], summary: 'Store several events of one execution in one transaction', body: Type.Any() },
+      schema: {
+        tags: ['events'],
+        summary: 'Store several events of one execution in one transaction',
+        body: Type.Any(),
+      },
     },
     async (request) => {
       const body = bodyOf(request.body);
@@ -68,7 +76,9 @@ export function eventRoutes(app: App, { log, metrics }: { log: Log; metrics: Met
         status: 'ok',
         event_ids: ids.map((eventId) => (eventId === null ? 0 : BigInt(eventId))),
         commands_generated: issuedBy(outcomes.flatMap((outcome) => outcome.rows)),
-        refused: outcomes.flatMap((outcome, index) => (outcome.refused === undefined ? [] : [{ index, code: outcome.refused }])),
+        refused: outcomes.flatMap((outcome, index) =>
+          outcome.refused === undefined ? [] : [{ index, code: outcome.refused }],
+        ),
       };
     },
   );
@@ -93,7 +103,10 @@ function refusal(refused: Refusal, id: Id, outcome: Outcome | undefined): ApiPro
     case 'already_started':
       return new ApiProblem('not_found', `Execution not found: ${id}`);
     case 'already_claimed':
-      return new ApiProblem('active_claim', `Command already claimed by ${outcome?.command?.workerId ?? 'another worker'}`);
+      return new ApiProblem(
+        'active_claim',
+        `Command already claimed by ${outcome?.command?.workerId ?? 'another worker'}`,
+      );
     case 'stale_claim':
       return new ApiProblem('stale_claim', 'Another claim has replaced this one');
     case 'not_open':

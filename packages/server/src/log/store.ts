@@ -131,7 +131,14 @@ export async function append(pool: pg.Pool, batch: Batch): Promise<Set<Id>> {
   const result = await pool.query<{ execution_id: Id }>({
     name: 'append',
     text: APPEND,
-    values: [json(batch.executions), known, json(batch.events.map(eventValues)), json(batch.inserts), json(batch.updates), batch.leaseMs],
+    values: [
+      json(batch.executions),
+      known,
+      json(batch.events.map(eventValues)),
+      json(batch.inserts),
+      json(batch.updates),
+      batch.leaseMs,
+    ],
   });
   return new Set(result.rows.map((row) => row.execution_id));
 }

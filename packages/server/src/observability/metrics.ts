@@ -50,7 +50,12 @@ export function createMetrics(sources: MetricSources): Metrics {
   const writes = counter('noetl_write_requests_total', 'Write requests', ['endpoint', 'status']);
   const writeSeconds = histogram('noetl_write_request_duration_seconds', 'Time of write requests', ['endpoint']);
   const executes = counter('noetl_execute_outcomes_total', 'Execute requests', ['entry', 'outcome']);
-  const batchSize = histogram('noetl_execute_batch_size', 'Executions per batch request', [], [1, 5, 10, 25, 50, 100, 250, 500, 1000]);
+  const batchSize = histogram(
+    'noetl_execute_batch_size',
+    'Executions per batch request',
+    [],
+    [1, 5, 10, 25, 50, 100, 250, 500, 1000],
+  );
   const appends = counter('noetl_appends_total', 'Append transactions');
   const appendSeconds = histogram('noetl_append_duration_seconds', 'Time of append transactions');
   const appendedEvents = counter('noetl_events_appended_total', 'Events written to the log');
@@ -60,7 +65,10 @@ export function createMetrics(sources: MetricSources): Metrics {
   const expired = counter('noetl_command_leases_expired_total', 'Commands re-issued because their lease ran out');
   const requests = counter('noetl_http_requests_total', 'HTTP requests', ['method', 'route', 'code']);
   const requestSeconds = histogram('noetl_http_request_duration_seconds', 'Time of HTTP requests', ['route']);
-  new Gauge({ name: 'noetl_server_build_info', help: 'Build', labelNames: ['version'], registers }).set({ version: sources.version }, 1);
+  new Gauge({ name: 'noetl_server_build_info', help: 'Build', labelNames: ['version'], registers }).set(
+    { version: sources.version },
+    1,
+  );
   gauge('noetl_up', 'The server is up', () => 1);
   gauge('noetl_commands_ready', 'Commands in the memory of this server that wait for a worker', sources.readyCommands);
   gauge('noetl_workers_waiting', 'Workers that wait for a command', sources.waitingWorkers);
@@ -118,7 +126,9 @@ export function createMetrics(sources: MetricSources): Metrics {
 
 /** Producers choose event types; the label must not grow with what they invent. */
 function boundedType(type: string): string {
-  return /^(command|call|step|loop|playbook|workflow|subscription|ctx|next|stage|frame|batch|execution)[._][a-z_.]{1,40}$/.test(type)
+  return /^(command|call|step|loop|playbook|workflow|subscription|ctx|next|stage|frame|batch|execution)[._][a-z_.]{1,40}$/.test(
+    type,
+  )
     ? type
     : 'other';
 }

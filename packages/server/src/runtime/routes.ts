@@ -2,8 +2,8 @@
 // tells which commands it should stop.
 import { type Id, isObject, type Json, type JsonObject } from '@noetl/core';
 import { Type } from 'typebox';
-import type { Pools } from '../db/index.js';
 import { commandStatuses, expireLeasesOfWorker, renewLeases, renewLeasesOfWorker } from '../commands/index.js';
+import type { Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
 import type { Metrics } from '../observability/index.js';
@@ -97,7 +97,8 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
           throw new ApiProblem('not_found', `Runtime not found: ${kind} ${name}`);
         }
         // A lease it was given but never heard of (an answer lost on the way) must not wait for its end.
-        if (kind === 'worker_pool') await Promise.all(pools.shards.map((shard) => expireLeasesOfWorker(shard.pool, name)));
+        if (kind === 'worker_pool')
+          await Promise.all(pools.shards.map((shard) => expireLeasesOfWorker(shard.pool, name)));
         return { status: 'ok', message: `Runtime ${kind} ${name} deregistered` };
       },
     });
@@ -138,7 +139,6 @@ function poolsOf(row: RuntimeRow): string[] {
   return typeof labels.pool_name === 'string' ? [labels.pool_name] : ['shared'];
 }
 
-
 function bodyOf(body: unknown): JsonObject {
   if (!isObject(body)) throw new ApiProblem('invalid', 'The body must be a JSON object');
   return body;
@@ -153,7 +153,8 @@ function nameOf(body: JsonObject): string {
 
 function kindOf(body: JsonObject): string {
   const kind = body.kind ?? body.component_type ?? 'worker_pool';
-  if (typeof kind !== 'string' || !KINDS.includes(kind)) throw new ApiProblem('invalid', `Invalid runtime kind: ${String(kind)}`);
+  if (typeof kind !== 'string' || !KINDS.includes(kind))
+    throw new ApiProblem('invalid', `Invalid runtime kind: ${String(kind)}`);
   return kind;
 }
 

@@ -21,7 +21,10 @@ export interface RuntimeRow {
 
 const COLUMNS = `runtime_id, name, kind, uri, status, labels, capabilities, capacity, in_flight, runtime, heartbeat, created_at, updated_at`;
 
-export type Registration = Pick<RuntimeRow, 'runtime_id' | 'name' | 'kind' | 'uri' | 'status' | 'labels' | 'capabilities' | 'capacity' | 'runtime'>;
+export type Registration = Pick<
+  RuntimeRow,
+  'runtime_id' | 'name' | 'kind' | 'uri' | 'status' | 'labels' | 'capabilities' | 'capacity' | 'runtime'
+>;
 
 export async function upsertRuntime(pool: pg.Pool, row: Registration): Promise<RuntimeRow> {
   const json = (value: Json) => (value === null ? null : toStorableText(stringifyJson(value)));
@@ -31,7 +34,17 @@ export async function upsertRuntime(pool: pg.Pool, row: Registration): Promise<R
      ON CONFLICT (kind, name) DO UPDATE SET uri = EXCLUDED.uri, status = EXCLUDED.status, labels = EXCLUDED.labels,
        capabilities = EXCLUDED.capabilities, capacity = EXCLUDED.capacity, runtime = EXCLUDED.runtime, heartbeat = now(), updated_at = now()
      RETURNING ${COLUMNS}`,
-    [row.runtime_id, row.name, row.kind, row.uri, row.status, json(row.labels), json(row.capabilities), row.capacity, json(row.runtime)],
+    [
+      row.runtime_id,
+      row.name,
+      row.kind,
+      row.uri,
+      row.status,
+      json(row.labels),
+      json(row.capabilities),
+      row.capacity,
+      json(row.runtime),
+    ],
   );
   const [stored] = result.rows;
   if (stored === undefined) throw new Error(`runtime ${row.kind} ${row.name} was not stored`);
