@@ -1,7 +1,7 @@
 // Leaving a step: apply its `set`, evaluate its arcs once, record the decision, hand out tokens.
 import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
-import { type Scope, tolerant } from '../template/index.js';
+import type { Scope } from '../template/index.js';
 import type { CompiledArc, CompiledEntry, CompiledStep } from './compile.js';
 import type { GraphArc } from './graph.js';
 import { executionScope, outcomeLocals } from './scope.js';
