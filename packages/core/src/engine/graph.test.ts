@@ -33,6 +33,7 @@ describe('arcs that go back', () => {
   it('only the arc to the head of the loop is one, so a join in the body still waits', () => {
     const graph = graphOf(['h: l r', 'l: j', 'r: j', 'j: h out', 'out:']);
     expect(arcs(graph, 'back')).toEqual(['j>h']);
+    expect(graph.incoming[graph.indexOf.get('h') ?? -1]).toEqual([]);
     expect(graph.incoming[graph.indexOf.get('j') ?? -1]?.map((arc) => graph.names[arc.from])).toEqual(['l', 'r']);
   });
 

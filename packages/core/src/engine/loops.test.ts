@@ -74,4 +74,46 @@ describe('a loop of arcs', () => {
     expect(story.steps('step.skipped')).toEqual([]);
     expect(story.does('a').open()).toEqual(['out']);
   });
+
+  it('a join behind the loop waits until the loop is left', () => {
+    const story = given(`
+  - { step: s, ${tool}, next: [a, t] }
+  - step: a
+    ${tool}
+    set: { ctx.n: "{{ (ctx.n | default(0)) + 1 }}" }
+    next: { arcs: [{ step: b, when: "{{ ctx.n < 2 }}" }, { step: t }] }
+  - { step: b, ${tool}, next: a }
+  - { step: t, ${tool} }`)
+      .start()
+      .does('s')
+      .does('a');
+    expect(story.open()).toEqual(['b']);
+    expect(story.does('b').does('a').open()).toEqual(['t']);
+  });
+
+  it('a router may leave the loop and go on with it: both happen, each once', () => {
+    const story = given(`
+  - step: a
+    ${tool}
+    set: { ctx.n: "{{ (ctx.n | default(0)) + 1 }}" }
+    next: { spec: { mode: inclusive }, arcs: [{ step: a, when: "{{ ctx.n < 2 }}" }, { step: out }] }
+  - { step: out, ${tool} }`)
+      .start()
+      .does('a');
+    expect(story.open()).toContain('a');
+    story.does('a').does('out');
+    expect(story.steps('step.enter').sort()).toEqual(['a', 'a', 'out']);
+    expect(story.state.status).toBe('COMPLETED');
+  });
+
+  it('two entrances into one cycle do not wait for each other for ever', () => {
+    const story = given(`
+  - { step: s, ${tool}, next: [a, b] }
+  - { step: a, ${tool}, next: [{ step: b, when: "{{ false }}" }] }
+  - { step: b, ${tool}, next: [{ step: a, when: "{{ false }}" }] }`)
+      .start()
+      .does('s');
+    while (story.open()[0] !== undefined) story.does(story.open()[0] ?? '');
+    expect(story.steps('step.enter').sort()).toEqual(['a', 'b', 's']);
+  });
 });

@@ -15,7 +15,7 @@ export function checkLog(graph: RandomGraph, all: readonly EventRow[]): void {
   checkEnd(rows);
   checkCommands(rows);
   checkLostWorkers(graph, rows);
-  checkVisits(rows);
+  checkVisits(graph, rows);
   checkVerdict(graph, rows);
   if (graph.acyclic) checkJoins(graph, rows);
 }
@@ -76,10 +76,13 @@ function checkLostWorkers(graph: RandomGraph, rows: readonly EventRow[]): void {
 }
 
 /** A step runs once, until an arc that goes back begins a new epoch for it; a visit has one open command at a time. */
-function checkVisits(rows: readonly EventRow[]): void {
+function checkVisits(graph: RandomGraph, rows: readonly EventRow[]): void {
+  const plans = new Map(graph.plans.map((plan) => [plan.name, plan]));
   const decided = new Set<string>();
   const runs = new Map<string, number>();
   const open = new Map<string, string>();
+  /** Steps that an arc was taken to, and that have not been visited since. */
+  const owed = new Set<string>();
   for (const row of rows) {
     const step = row.node_name ?? '';
     const run = Number(metaOf(row).run ?? 0);
@@ -88,14 +91,22 @@ function checkVisits(rows: readonly EventRow[]): void {
       case 'step.skipped': {
         ensure(!decided.has(step), `'${step}' was decided twice in one epoch (version ${row.stream_version})`);
         decided.add(step);
+        owed.delete(step);
         const moved = run > (runs.get(step) ?? 0);
         ensure(moved || metaOf(row).reason === 'dead_path', `visit ${run} of '${step}' does not grow`);
         runs.set(step, run);
         break;
       }
-      case 'next.evaluated':
+      case 'next.evaluated': {
         for (const name of Object.keys(objectOf(detailOf(row).reset))) decided.delete(name);
+        const plan = plans.get(step);
+        const targets = plan === undefined ? [] : arcsOf(graph, plan);
+        for (const index of detailOf(row).taken as number[]) {
+          const to = targets[index]?.to ?? '';
+          if (plans.has(to) && !decided.has(to)) owed.add(to);
+        }
         break;
+      }
       case 'command.issued':
         ensure(!open.has(step), `'${step}' has two open commands (version ${row.stream_version})`);
         open.set(step, row.command_id ?? '');
@@ -104,6 +115,9 @@ function checkVisits(rows: readonly EventRow[]): void {
         if (CLOSING.has(row.event_type)) open.delete(step);
     }
   }
+  const end = rows.find((row) => TERMINAL.has(row.event_type));
+  if (end?.status !== 'COMPLETED' || metaOf(end).reason !== 'quiescent') return;
+  ensure(owed.size === 0, `an arc to '${[...owed].join("', '")}' was taken, but nothing came of it`);
 }
 
 /** COMPLETED exactly when nothing failed unhandled and nobody stopped the run; then every taken arc led somewhere. */
