@@ -14,6 +14,8 @@ export interface Shard {
   readonly index: number;
   readonly name: string;
   readonly pool: pg.Pool;
+  /** For appends alone: they never wait for a connection that a reader holds. */
+  readonly writer: pg.Pool;
 }
 
 export interface PoolsConfig {
@@ -25,6 +27,9 @@ export interface PoolsConfig {
   readonly acquireTimeoutMs: number;
   onIdleError(error: Error): void;
 }
+
+/** As many as batches of one shard can be under way (log/appender.ts). */
+const WRITERS = 2;
 
 const JSON_OID = 114;
 const JSONB_OID = 3802;
@@ -48,32 +53,38 @@ export function isoFromPostgres(text: string): string {
 
 export function openPools(config: PoolsConfig): Pools {
   let closing: Promise<void> | undefined;
-  const open = (connectionString: string): pg.Pool => {
+  const open = (connectionString: string, max: number, settings = ''): pg.Pool => {
     const pool = new pg.Pool({
       connectionString,
-      max: config.maxConnections,
+      max,
       connectionTimeoutMillis: config.acquireTimeoutMs,
       idleTimeoutMillis: 60_000,
       application_name: 'noetl-server',
       // Our statements take whole batches as one parameter: a generic plan is right for every batch size, and planning each
       // time would cost more than running.
-      options: '-c timezone=UTC -c plan_cache_mode=force_generic_plan',
+      options: `-c timezone=UTC -c plan_cache_mode=force_generic_plan ${settings}`,
       types,
     });
     // A pool that is being closed may still hear of connections the database ends at the same moment.
     pool.on('error', (error) => closing === undefined && config.onIdleError(error));
     return pool;
   };
-  const shards = config.shards.map((url, index) => ({ index, name: `shard-${index}`, pool: open(url) }));
+  const shards = config.shards.map((url, index) => ({
+    index,
+    name: `shard-${index}`,
+    pool: open(url, config.maxConnections),
+    // The plan of the append statement is made once, often while the tables are still empty: it must not settle on scanning them.
+    writer: open(url, WRITERS, '-c enable_seqscan=off'),
+  }));
   const [first] = shards;
   if (first === undefined) throw new Error('no database configured');
-  const cluster = config.cluster === undefined ? first.pool : open(config.cluster);
+  const cluster = config.cluster === undefined ? first.pool : open(config.cluster, config.maxConnections);
   return {
     cluster,
     shards,
     forExecution: (id) => shards[shardFor(id, shards.length)] ?? first,
     close() {
-      const pools = new Set([...shards.map((shard) => shard.pool), cluster]);
+      const pools = new Set([...shards.flatMap((shard) => [shard.pool, shard.writer]), cluster]);
       closing ??= Promise.all([...pools].map((pool) => pool.end())).then(() => undefined);
       return closing;
     },

@@ -304,7 +304,7 @@ async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<
       rows,
       writing.flatMap((work) => work.events),
     );
-    const written = await append(options.shard.pool, {
+    const written = await append(options.shard.writer, {
       executions: writing.map((work) => executionChange(work.state, work.expected, work.rows)),
       events: rows,
       ...commands,
