@@ -24,7 +24,7 @@ import {
   resign,
   takeMachineLease,
 } from './db/index.js';
-import { createStarter, executionRoutes } from './executions/index.js';
+import { createStarter, executionRoutes, startRoutes } from './executions/index.js';
 import { createApp, healthRoutes, isLoopbackName } from './http/index.js';
 import { type Committed, createLog, eventRoutes } from './log/index.js';
 import { createLogger, createMetrics } from './observability/index.js';
@@ -123,12 +123,11 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   });
   healthRoutes(app, { pools, metrics, version: VERSION, exposeMetrics: config.metrics });
   catalogRoutes(app, { catalog, pool: pools.cluster, metrics });
+  startRoutes(app, { starter, metrics });
   executionRoutes(app, {
     log,
     pools,
     catalog,
-    starter,
-    metrics,
     closing: closing.signal,
     liveWorkers: () => liveWorkers(pools, config.offlineSeconds),
   });

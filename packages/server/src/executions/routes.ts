@@ -1,15 +1,13 @@
-import { compareIds, type Id, isObject, type Json, type JsonObject, parseId, redact } from '@noetl/core';
+import { compareIds, type Id, isObject, type Json, parseId, redact } from '@noetl/core';
 import { Type } from 'typebox';
 import type { Catalog } from '../catalog/index.js';
 import type { Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
-import { eventVersion, type Log } from '../log/index.js';
-import type { Metrics } from '../observability/index.js';
+import { eventPage, eventVersion, type Log } from '../log/index.js';
 import { cancelTree } from './cancel.js';
 import { explain, type LiveWorker } from './explain.js';
-import type { Starter } from './start.js';
-import { type ExecutionRow, eventPage, executionById, listExecutions, versionsOf } from './store.js';
+import { type ExecutionRow, executionById, listExecutions, versionsOf } from './store.js';
 import { streamEvents } from './stream.js';
 import { resultOf, statusOf, summaryOf, wireEvent } from './views.js';
 
@@ -17,96 +15,17 @@ export interface ExecutionDeps {
   readonly log: Log;
   readonly pools: Pools;
   readonly catalog: Catalog;
-  readonly starter: Starter;
-  readonly metrics: Metrics;
   liveWorkers(): Promise<LiveWorker[]>;
   /** Aborted when the server stops: streams end, and clients come back to another server or to the next start. */
   readonly closing: AbortSignal;
 }
 
-const MAX_BATCH = 1_000;
 const DETAIL_EVENTS = 2_000;
 const MAX_OFFSET = 5_000;
 const IdParams = Type.Object({ id: Type.String({ description: 'Execution id' }) });
 
-const ExecuteBody = Type.Object(
-  {
-    path: Type.Optional(Type.Any({ description: 'Catalog path; the newest version unless `version` says otherwise' })),
-    catalog_id: Type.Optional(Type.Any({ description: 'Wins over `path`; string or integer' })),
-    version: Type.Optional(Type.Any({ description: 'Number, numeric text or "latest"' })),
-    payload: Type.Optional(Type.Any({ description: 'Object; overrides the workload key by key (alias `workload`)' })),
-    parent_execution_id: Type.Optional(Type.Any()),
-    execution_pool: Type.Optional(Type.Any()),
-    trace: Type.Optional(Type.Any()),
-    dedup: Type.Optional(Type.Any({ description: '{key, window_secs = 300}' })),
-  },
-  { description: 'What to run, and with what' },
-);
-
 export function executionRoutes(app: App, deps: ExecutionDeps): void {
-  const { log, pools, starter, metrics } = deps;
-
-  app.post(
-    '/api/execute',
-    { schema: { tags: ['executions'], summary: 'Start an execution', body: ExecuteBody } },
-    async (request) => {
-      try {
-        const key = request.headers['idempotency-key'];
-        const started = await starter.start(request.body as JsonObject, typeof key === 'string' ? key : undefined);
-        metrics.executeOutcome('single', started.status === 'started' ? 'new' : 'duplicate');
-        return started;
-      } catch (error) {
-        metrics.executeOutcome('single', 'error');
-        throw error;
-      }
-    },
-  );
-
-  app.post(
-    '/api/execute/batch',
-    {
-      schema: {
-        tags: ['executions'],
-        summary: 'Start up to 1,000 executions; each item succeeds or fails on its own',
-        body: Type.Object({ executions: Type.Array(Type.Any()) }),
-      },
-    },
-    async (request) => {
-      const { executions } = request.body;
-      if (executions.length === 0) throw new ApiProblem('invalid', "field 'executions' must not be empty");
-      if (executions.length > MAX_BATCH) {
-        throw new ApiProblem('invalid', `execute batch size ${executions.length} exceeds the ${MAX_BATCH} cap`);
-      }
-      metrics.executeBatchSize(executions.length);
-      const key = request.headers['idempotency-key'];
-      const keyOf = (index: number) => (typeof key === 'string' ? `${key}#${index}` : undefined);
-      const results = await Promise.all(executions.map((item, index) => startOne(item as Json, index, keyOf(index))));
-      const count = (status: string) => results.filter((result) => result.status === status).length;
-      return {
-        count: results.length,
-        started: count('started'),
-        duplicates: count('duplicate'),
-        failed: count('error'),
-        results,
-      };
-    },
-  );
-
-  async function startOne(item: Json, index: number, key: string | undefined): Promise<JsonObject> {
-    try {
-      if (!isObject(item)) throw new ApiProblem('invalid', 'every item of `executions` must be an object');
-      const started = await starter.start(item, key);
-      metrics.executeOutcome('batch', started.status === 'started' ? 'new' : 'duplicate');
-      const { execution_id, status, commands_generated } = started;
-      return { index, status, execution_id, commands_generated };
-    } catch (error) {
-      metrics.executeOutcome('batch', 'error');
-      if (!(error instanceof ApiProblem)) throw error;
-      const prefix =
-        error.code === 'not_found' ? 'Resource not found: ' : error.code === 'invalid' ? 'Validation error: ' : '';
-      return { index, status: 'error', commands_generated: 0, error: `${prefix}${error.message}` };
-    }
-  }
+  const { log, pools } = deps;
 
   app.get(
     '/api/executions',

@@ -1,5 +1,5 @@
-// SQL that reads executions and their events. Writing them is the log's business.
-import type { EventRow, Id } from '@noetl/core';
+// SQL that reads executions. Writing them is the log's business.
+import type { Id } from '@noetl/core';
 import type pg from 'pg';
 
 export interface ExecutionRow {
@@ -53,38 +53,6 @@ export async function childrenOf(pool: pg.Pool, ids: readonly Id[]): Promise<Id[
     [ids],
   );
   return result.rows.map((row) => row.execution_id);
-}
-
-const EVENT_COLUMNS = `execution_id, event_id, stream_version::float8 AS stream_version, catalog_id, parent_event_id, parent_execution_id,
-  event_type, node_id, node_name, node_type, status, command_id, worker_id, duration, context, result, meta, error, created_at`;
-
-export interface EventQuery {
-  readonly sinceEventId: Id | null;
-  readonly eventType: string | null;
-  readonly newestFirst: boolean;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export async function eventPage(
-  pool: pg.Pool,
-  id: Id,
-  query: EventQuery,
-): Promise<{ events: EventRow[]; total: number }> {
-  const where = `execution_id = $1 AND ($2::bigint IS NULL OR event_id > $2) AND ($3::text IS NULL OR event_type = $3)`;
-  const [events, total] = await Promise.all([
-    pool.query<EventRow>(
-      `SELECT ${EVENT_COLUMNS} FROM noetl.event WHERE ${where}
-       ORDER BY stream_version ${query.newestFirst ? 'DESC' : 'ASC'} LIMIT $4 OFFSET $5`,
-      [id, query.sinceEventId, query.eventType, query.limit, query.offset],
-    ),
-    pool.query<{ total: number }>(`SELECT count(*)::float8 AS total FROM noetl.event WHERE ${where}`, [
-      id,
-      query.sinceEventId,
-      query.eventType,
-    ]),
-  ]);
-  return { events: events.rows, total: total.rows[0]?.total ?? 0 };
 }
 
 /** Takes the key for this execution, or tells whose it is. Unique in the database: two servers cannot both win. */

@@ -15,7 +15,7 @@ export interface Appender {
   idle(): Promise<void>;
 }
 
-const MAX_BATCH = 64;
+const MAX_BATCH = 100;
 const MAX_QUEUE = 50_000;
 /** Two: while Postgres writes one batch, the engine decides the next. More would only make batches smaller. */
 const MAX_PARALLEL = 2;

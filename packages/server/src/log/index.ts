@@ -11,7 +11,7 @@ export type { BatchStats, Committed, Offer, Outcome, Taker } from './batch.js';
 export type { Feed } from './feed.js';
 export { type IncomingEvent, normaliseEvent, statusFromName, withZone } from './normalise.js';
 export { eventRoutes } from './routes.js';
-export { eventVersion, readEvents } from './store.js';
+export { eventPage, eventVersion, readEvents } from './store.js';
 
 export interface Log {
   /** Resolves once the facts and all they lead to are on disk. */

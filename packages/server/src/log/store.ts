@@ -159,6 +159,36 @@ export async function readEvents(pool: pg.Pool, id: Id, after: number, limit: nu
   return result.rows;
 }
 
+export interface EventQuery {
+  readonly sinceEventId: Id | null;
+  readonly eventType: string | null;
+  readonly newestFirst: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page of one execution's events, and how many there are. */
+export async function eventPage(
+  pool: pg.Pool,
+  id: Id,
+  query: EventQuery,
+): Promise<{ events: EventRow[]; total: number }> {
+  const where = `execution_id = $1 AND ($2::bigint IS NULL OR event_id > $2) AND ($3::text IS NULL OR event_type = $3)`;
+  const [events, total] = await Promise.all([
+    pool.query<EventRow>(
+      `SELECT ${SELECTED} FROM noetl.event WHERE ${where}
+       ORDER BY stream_version ${query.newestFirst ? 'DESC' : 'ASC'} LIMIT $4 OFFSET $5`,
+      [id, query.sinceEventId, query.eventType, query.limit, query.offset],
+    ),
+    pool.query<{ total: number }>(`SELECT count(*)::float8 AS total FROM noetl.event WHERE ${where}`, [
+      id,
+      query.sinceEventId,
+      query.eventType,
+    ]),
+  ]);
+  return { events: events.rows, total: total.rows[0]?.total ?? 0 };
+}
+
 /** Events of several executions, oldest first within each. */
 export async function readEventsOfMany(pool: pg.Pool, ids: readonly Id[], limit: number): Promise<EventRow[]> {
   const result = await pool.query<EventRow>({
