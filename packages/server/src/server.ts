@@ -1,4 +1,5 @@
 // Wires the control plane together and keeps its background work going. Everything it starts, `close` stops.
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSnowflake, type Id, type World } from '@noetl/core';
@@ -114,6 +115,7 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   }
 
   const closing = new AbortController();
+  setMaxListeners(0, closing.signal); // every open stream and every waiting worker listens
   const { app, idle } = await createApp({
     log: logger,
     version: VERSION,
