@@ -42,9 +42,7 @@ function unsupportedParts(step: Step): Diagnostic[] {
   const ignored: string[] = [];
   if (step.emit !== undefined) ignored.push('`emit`');
   if (step.output !== undefined) ignored.push('`output`');
-  if (step.loop !== undefined) parts.push('`loop`');
-  if (step.tool.type === 'pipeline') parts.push('a list of tools');
-  else if (step.tool.task.policy.length > 0) parts.push('`spec.policy.rules`');
+  if (step.loop?.mode === 'cursor') parts.push('a `cursor` loop');
   const diagnostic = (severity: Severity, code: string, message: string): Diagnostic => ({
     severity,
     code,

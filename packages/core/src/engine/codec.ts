@@ -3,7 +3,7 @@
 import { type Id, parseId } from '../ids/index.js';
 import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
-import type { CommandContext, DomainEvent, ErrorInfo } from './events.js';
+import type { CommandContext, DomainEvent, ErrorInfo, LoopStart } from './events.js';
 import type { EventRow } from './row.js';
 
 /** The part of a row that follows from the event itself; the log adds ids, version and time. */
@@ -46,7 +46,25 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
     case 'step.enter':
       return {
         ...blank(event.type, event.step, event.step, 'ENTERED'),
-        meta: { emitted_by: ENGINE, run: event.run },
+        ...(event.loop === undefined
+          ? {}
+          : {
+              result: {
+                status: 'ENTERED',
+                context: {
+                  iterations_expected: event.loop.items.length,
+                  iterator_var: event.loop.iterator,
+                  max_in_flight: event.loop.maxInFlight,
+                  on_error: event.loop.onError,
+                  collection: [...event.loop.items],
+                },
+              },
+            }),
+        meta: {
+          emitted_by: ENGINE,
+          run: event.run,
+          ...(event.loop === undefined ? {} : { loop_id: event.loop.loopId, collection_size: event.loop.items.length }),
+        },
       };
     case 'step.skipped':
       return {
@@ -78,6 +96,16 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
           run: event.run,
           pool: event.pool,
           ...(event.idempotent ? {} : { idempotent: false }),
+          ...(event.single === true ? { single: true } : {}),
+          ...(event.iteration === undefined
+            ? {}
+            : {
+                iteration_index: event.iteration.index,
+                iteration_total: event.iteration.total,
+                iterator_step: event.step,
+                item_var: event.iteration.iterator,
+                loop_id: event.iteration.loopId,
+              }),
         },
       };
     case 'command.claimed':
@@ -122,7 +150,10 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
           context: {
             command_id: event.commandId,
             call_index: 0,
-            result: { status: event.status, context: { status: event.status, data: event.data } },
+            result: {
+              status: event.status,
+              context: { status: event.status, data: event.data, ...updatesField(event.updates) },
+            },
           },
         },
         meta: { command_id: event.commandId },
@@ -151,6 +182,20 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
         ...blank(event.type, event.step, event.step, 'CANCELLED'),
         command_id: event.commandId,
         meta: { command_id: event.commandId, reason: event.reason },
+      };
+    case 'loop.done':
+      return {
+        ...blank(event.type, event.step, event.step, event.status),
+        result: {
+          status: event.status,
+          context: {
+            iterations_expected: event.total,
+            succeeded: event.succeeded,
+            failed: event.failed,
+            loop_id: event.loopId,
+          },
+        },
+        meta: { emitted_by: ENGINE, run: event.run, loop_id: event.loopId },
       };
     case 'ctx.updated':
       return {
@@ -219,7 +264,18 @@ export function decode(row: EventRow): DomainEvent | undefined {
       };
     }
     case 'step.enter':
-      return { type, step, run: count(meta.run, 1) };
+      return { type, step, run: count(meta.run, 1), ...loopStart(meta, detail) };
+    case 'loop.done':
+      return {
+        type,
+        step,
+        run: count(meta.run, 1),
+        loopId: text(meta.loop_id, text(detail.loop_id, '')),
+        status: row.status === 'FAILED' ? 'FAILED' : 'COMPLETED',
+        total: count(detail.iterations_expected, 0),
+        succeeded: count(detail.succeeded, 0),
+        failed: count(detail.failed, 0),
+      };
     case 'step.skipped':
       return { type, step, run: count(meta.run, 0), reason: meta.reason === 'guard' ? 'guard' : 'dead_path' };
     case 'step.failed':
@@ -236,6 +292,17 @@ export function decode(row: EventRow): DomainEvent | undefined {
         maxAttempts: count(meta.max_attempts, 3),
         idempotent: meta.idempotent !== false,
         context: (isObject(row.context) ? row.context : EMPTY) as unknown as CommandContext,
+        ...(meta.single === true ? { single: true } : {}),
+        ...(typeof meta.iteration_index !== 'number'
+          ? {}
+          : {
+              iteration: {
+                index: meta.iteration_index,
+                total: count(meta.iteration_total, 0),
+                loopId: text(meta.loop_id, ''),
+                iterator: text(meta.item_var, ''),
+              },
+            }),
       };
     case 'playbook.completed':
       return ended(row, meta, detail, 'COMPLETED');
@@ -338,6 +405,7 @@ function decodeCommandEvent(
         error: errorOf(row, detail),
         info: infoOf(row, detail),
         data: callOutcome(detail).data,
+        updates: callOutcome(detail).updates,
       };
     case 'command.completed':
       return { type, commandId, step, status: row.status ?? 'success' };
@@ -368,15 +436,39 @@ export function commandEventId(commandId: string): Id | undefined {
 }
 
 /** The tool's data sits at `result.context.data` of the call; older producers nest it less deeply. */
-function callOutcome(detail: JsonObject): { status: string; data: Json; error: string | null } {
+function callOutcome(detail: JsonObject): { status: string; data: Json; error: string | null; updates: JsonObject } {
   const result = isObject(detail.result) ? detail.result : undefined;
   const inner = result !== undefined && isObject(result.context) ? result.context : undefined;
   const status = text(result?.status, text(inner?.status, 'success'));
   const error = text(inner?.error, '') || null;
-  if (inner !== undefined) return { status, data: inner.data ?? null, error };
-  if (detail.data !== undefined) return { status, data: detail.data, error };
-  if (result !== undefined) return { status, data: result, error };
-  return { status, data: null, error };
+  const data = inner !== undefined ? (inner.data ?? null) : (detail.data ?? result ?? null);
+  return { status, data, error, updates: updatesOf(inner, data) };
+}
+
+/** A single tool with a policy reports them beside its data, a list of tools inside it. */
+function updatesOf(inner: JsonObject | undefined, data: Json): JsonObject {
+  const beside = inner?.context_updates;
+  if (isObject(beside)) return beside;
+  const inside = isObject(data) ? data._context_updates : undefined;
+  return isObject(inside) ? inside : EMPTY;
+}
+
+function updatesField(updates: JsonObject): JsonObject {
+  return Object.keys(updates).length === 0 ? {} : { context_updates: updates };
+}
+
+function loopStart(meta: JsonObject, detail: JsonObject): { loop?: LoopStart } {
+  if (!Array.isArray(detail.collection)) return {};
+  const { on_error } = detail;
+  return {
+    loop: {
+      loopId: text(meta.loop_id, ''),
+      iterator: text(detail.iterator_var, 'item'),
+      items: detail.collection,
+      maxInFlight: count(detail.max_in_flight, 1),
+      onError: on_error === 'continue' || on_error === 'fail_fast' ? on_error : 'stop',
+    },
+  };
 }
 
 function ended(

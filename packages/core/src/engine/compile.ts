@@ -2,7 +2,7 @@
 // Compiling can fail only for a playbook that validation would refuse.
 
 import type { Json, JsonObject } from '../json/types.js';
-import type { Arc, Playbook, Step, Task } from '../playbook/model.js';
+import type { Arc, Loop, Playbook, Step, Task } from '../playbook/model.js';
 import {
   type Condition,
   compileCondition,
@@ -13,6 +13,8 @@ import {
   type ValueTemplate,
 } from '../template/index.js';
 import { buildGraph, type Graph } from './graph.js';
+import { PIPELINE } from './pipeline-value.js';
+import { type Sequence, sequenceOf } from './sequence.js';
 
 export interface CompiledPlaybook {
   readonly playbook: Playbook;
@@ -31,7 +33,22 @@ export interface CompiledStep {
   readonly toolSet: readonly CompiledEntry[];
   readonly set: readonly CompiledEntry[];
   readonly arcs: readonly CompiledArc[];
-  readonly task: CompiledTask;
+  readonly loop: CompiledLoop | undefined;
+  readonly toolKind: string;
+  /** Step-level and tool-level input, rendered by the server. */
+  readonly input: ValueTemplate;
+  /** A plain tool, rendered by the server; or a sequence, rendered by the worker. */
+  readonly tool: CompiledTool | Sequence;
+}
+
+export interface CompiledLoop {
+  readonly iterator: string;
+  readonly mode: 'sequential' | 'parallel';
+  readonly in: ValueTemplate;
+  /** The expression as written, for messages. */
+  readonly source: string;
+  readonly maxInFlight: ValueTemplate | undefined;
+  readonly onError: 'stop' | 'continue' | 'fail_fast';
 }
 
 export interface CompiledArc {
@@ -49,9 +66,8 @@ export interface CompiledEntry {
   readonly value: ValueTemplate;
 }
 
-export interface CompiledTask {
+export interface CompiledTool {
   readonly task: Task;
-  readonly input: ValueTemplate;
   readonly config: ValueTemplate;
   /** Source code of a script: rendered only when every name in it is known, else it is the author's own braces. */
   readonly code: Template | undefined;
@@ -92,26 +108,46 @@ function compileStep(step: Step, index: number, graph: Graph): CompiledStep {
   while (arcs.length < (graph.arcs[index]?.length ?? 0)) {
     arcs.push({ arc: undefined, when: undefined, handlesFailure: false, set: [], args: undefined });
   }
+  const sequence = sequenceOf(step);
   return {
     step,
     index,
     when: step.when === undefined ? undefined : compileCondition(step.when),
     admit: (step.admit ?? []).map((rule) => ({ when: compileCondition(rule.when ?? true), allow: rule.allow })),
-    toolSet: step.tool.type === 'single' ? entries(step.tool.task.set) : [],
+    // A sequence applies the `set` of its tasks itself, in the worker.
+    toolSet: sequence === undefined && step.tool.type === 'single' ? entries(step.tool.task.set) : [],
     set: entries(step.set),
     arcs,
-    task: compileTask(step),
+    loop: step.loop === undefined ? undefined : compileLoop(step, step.loop),
+    toolKind: sequence === undefined && step.tool.type === 'single' ? step.tool.task.kind : PIPELINE,
+    input: compileValue(sequence === undefined ? { ...step.input, ...inputOf(step) } : step.input),
+    tool: sequence ?? compileTool(step),
   };
 }
 
-function compileTask(step: Step): CompiledTask {
-  const task = step.tool.type === 'single' ? step.tool.task : undefined;
-  if (task === undefined) throw new Error(`step '${step.name}': pipelines are not compiled here`);
+function inputOf(step: Step): JsonObject {
+  return step.tool.type === 'single' ? step.tool.task.input : {};
+}
+
+function compileLoop(step: Step, loop: Loop): CompiledLoop {
+  if (loop.mode === 'cursor') throw new Error(`step '${step.name}': cursor loops are refused by validation`);
+  return {
+    iterator: loop.iterator,
+    mode: loop.mode,
+    in: compileValue(loop.in ?? []),
+    source: typeof loop.in === 'string' ? loop.in : 'loop.in',
+    maxInFlight: loop.maxInFlight === undefined ? undefined : compileValue(loop.maxInFlight),
+    onError: loop.onError,
+  };
+}
+
+function compileTool(step: Step): CompiledTool {
+  if (step.tool.type !== 'single') throw new Error(`step '${step.name}' is a list of tools`);
+  const { task } = step.tool;
   const { code, ...config } = task.config;
   const source = typeof code === 'string' ? code : undefined;
   return {
     task,
-    input: compileValue({ ...step.input, ...task.input }),
     config: compileValue(source === undefined ? task.config : config, { textKeys: TEXT_FIELDS }),
     code: source === undefined ? undefined : compileCode(source),
     wantsContext: source !== undefined && /\b(context|variables)\b/.test(source),

@@ -156,7 +156,11 @@ function acceptEvent(turn: Turn, produced: ProducedEvent, token: number | undefi
   const stale = token !== undefined ? !holds(command, token) : isOtherWorker(command, produced.worker_id);
   if (stale) return { ...NOTHING, refused: 'stale_claim', command };
   turn.accept(row, event);
-  if (state.commands[event.commandId] === undefined) stepFinished(turn, command.step);
+  if (state.commands[event.commandId] === undefined) {
+    const updates = command.call?.updates ?? {};
+    if (Object.keys(updates).length > 0) turn.emit({ type: 'ctx.updated', step: command.step, values: updates });
+    stepFinished(turn, command.step);
+  }
   return { rows: turn.rows, events: turn.events };
 }
 

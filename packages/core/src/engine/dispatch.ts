@@ -3,14 +3,16 @@
 import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
 import { type Scope, TemplateError } from '../template/index.js';
-import type { CompiledStep } from './compile.js';
+import type { CompiledLoop, CompiledStep } from './compile.js';
 import type { CommandContext, ErrorInfo } from './events.js';
-import { executionScope, flatContext } from './scope.js';
+import { closeLoop, iterationArgs, iterationLocals, mayIssue, openLoop } from './loop.js';
+import { contextOf, executionScope, flatContext } from './scope.js';
 import type { Turn } from './turn.js';
 
 const DEFAULT_MAX_ATTEMPTS = 3;
 
-export type Dispatched = 'running' | 'guarded' | 'failed';
+/** `done`: it needs no worker at all, like a loop over nothing. */
+export type Dispatched = 'running' | 'guarded' | 'failed' | 'done';
 
 export function dispatch(turn: Turn, compiled: CompiledStep): Dispatched {
   const { step } = compiled;
@@ -21,43 +23,98 @@ export function dispatch(turn: Turn, compiled: CompiledStep): Dispatched {
     turn.emit({ type: 'step.skipped', step: step.name, run, reason: 'guard' });
     return 'guarded';
   }
-  turn.emit({ type: 'step.enter', step: step.name, run });
-  return issue(turn, compiled, 1);
+  if (compiled.loop === undefined) {
+    turn.emit({ type: 'step.enter', step: step.name, run });
+    return issue(turn, compiled, 1);
+  }
+  return enterLoop(turn, compiled, compiled.loop, run, scope);
 }
 
-/** Issues the command of the step's current visit. */
-export function issue(turn: Turn, compiled: CompiledStep, attempt: number): Dispatched {
-  const { step, task } = compiled;
+function enterLoop(turn: Turn, compiled: CompiledStep, loop: CompiledLoop, run: number, scope: Scope): Dispatched {
+  const step = compiled.step.name;
+  const eventId = turn.world.nextId();
+  try {
+    turn.emit({ type: 'step.enter', step, run, loop: openLoop(loop, scope, `${step}:${eventId}`) }, eventId);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    turn.emit({ type: 'step.enter', step, run }, eventId);
+    return failToRender(turn, step, run, error);
+  }
+  return advanceLoop(turn, compiled);
+}
+
+/** Fills the window of a loop; `done` or `failed` when the loop has ended. */
+export function advanceLoop(turn: Turn, compiled: CompiledStep): Dispatched {
+  const name = compiled.step.name;
+  for (;;) {
+    const loop = turn.state.steps[name]?.loop;
+    if (loop === undefined || loop === null) break;
+    if (loop.onError === 'fail_fast' && loop.errors.length > 0) cancelIterations(turn, name);
+    if (!mayIssue(loop)) {
+      if (!closeLoop(turn, compiled)) return 'running';
+      break;
+    }
+    if (issue(turn, compiled, 1, loop.next) === 'failed') return 'failed';
+  }
+  return turn.state.steps[name]?.phase === 'failed' ? 'failed' : 'done';
+}
+
+function cancelIterations(turn: Turn, step: string): void {
+  for (const command of Object.values(turn.state.commands)) {
+    if (command.step !== step || command.iteration === null) continue;
+    turn.emit({ type: 'command.cancelled', commandId: command.commandId, step, reason: 'another item failed' });
+  }
+}
+
+/** Issues the command of the step's current visit, or of one item of its loop. */
+export function issue(turn: Turn, compiled: CompiledStep, attempt: number, index?: number): Dispatched {
+  const { step } = compiled;
   const entered = turn.state.steps[step.name];
   const run = entered?.run ?? 1;
   const args = entered?.args ?? {};
-  const scope = executionScope(turn.state, turn.world, { args, ...args, step_name: step.name });
+  const loop = index === undefined ? null : (entered?.loop ?? null);
+  const locals: Record<string, unknown> = {
+    args,
+    ...args,
+    step_name: step.name,
+    ...(loop === null || index === undefined ? {} : iterationLocals(loop, index)),
+  };
+  const own = loop === null || index === undefined ? {} : iterationArgs(loop, index);
   let context: CommandContext;
   try {
-    context = render(turn, compiled, scope);
+    context = render(turn, compiled, locals, own);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
-    const info: ErrorInfo = { kind: 'transform', retryable: false, code: 'TEMPLATE_ERROR', message: error.message };
-    turn.emit({ type: 'step.failed', step: step.name, run, error: `Template error: ${error.message}`, info });
-    return 'failed';
+    return failToRender(turn, step.name, run, error);
   }
   const eventId = turn.world.nextId();
+  const id = `${turn.state.executionId}:${step.name}:${eventId}`;
   turn.emit(
     {
       type: 'command.issued',
-      commandId: `${turn.state.executionId}:${step.name}:${eventId}`,
+      commandId: index === undefined ? id : `${id}:i${index}`,
       step: step.name,
       run,
-      toolKind: task.task.kind,
+      toolKind: compiled.toolKind,
       pool: turn.state.pool,
       attempt,
       maxAttempts: step.spec.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
       idempotent: step.spec.idempotent,
       context,
+      ...('single' in compiled.tool && compiled.tool.single ? { single: true } : {}),
+      ...(loop === null || index === undefined
+        ? {}
+        : { iteration: { index, total: loop.items.length, loopId: loop.loopId, iterator: loop.iterator } }),
     },
     eventId,
   );
   return 'running';
+}
+
+function failToRender(turn: Turn, step: string, run: number, error: TemplateError): Dispatched {
+  const info: ErrorInfo = { kind: 'transform', retryable: false, code: 'TEMPLATE_ERROR', message: error.message };
+  turn.emit({ type: 'step.failed', step, run, error: `Template error: ${error.message}`, info });
+  return 'failed';
 }
 
 function admitted(compiled: CompiledStep, scope: Scope): boolean {
@@ -65,23 +122,28 @@ function admitted(compiled: CompiledStep, scope: Scope): boolean {
   return compiled.admit.find((rule) => rule.when.test(scope))?.allow ?? true;
 }
 
-function render(turn: Turn, compiled: CompiledStep, scope: Scope): CommandContext {
-  const { task } = compiled;
-  const input = task.input.render(scope);
-  const config: JsonObject = { kind: task.task.kind, ...objectOf(task.config.render(scope)) };
-  const code = task.task.config.code;
+function render(turn: Turn, compiled: CompiledStep, locals: Record<string, unknown>, own: JsonObject): CommandContext {
+  const scope = executionScope(turn.state, turn.world, locals);
+  const args = { ...own, ...objectOf(compiled.input.render(scope)) };
+  const { tool } = compiled;
+  if ('tasks' in tool) {
+    const roots = contextOf(turn.state, turn.world, tool.roots, locals);
+    return {
+      tool_config: tool.tasks,
+      args,
+      render_context: tool.wantsContext ? { ...flatContext(turn.state), ...roots } : roots,
+    };
+  }
+  const config: JsonObject = { kind: tool.task.kind, ...objectOf(tool.config.render(scope)) };
+  const code = tool.task.config.code;
   if (code !== undefined) {
     // Doubled braces may belong to the script itself (an f-string): only names we know make it ours.
-    const ours = task.code !== undefined && [...task.code.roots].every((root) => scope.get(root) !== undefined);
-    config.code = ours && task.code !== undefined ? task.code.text(scope) : code;
+    const ours = tool.code !== undefined && [...tool.code.roots].every((root) => scope.get(root) !== undefined);
+    config.code = ours && tool.code !== undefined ? tool.code.text(scope) : code;
   }
-  const timeout = task.task.timeoutSeconds ?? compiled.step.spec.timeoutSeconds;
+  const timeout = tool.task.timeoutSeconds ?? compiled.step.spec.timeoutSeconds;
   if (timeout !== undefined) config.timeout = timeout;
-  return {
-    tool_config: config,
-    args: objectOf(input),
-    render_context: task.wantsContext ? flatContext(turn.state) : {},
-  };
+  return { tool_config: config, args, render_context: tool.wantsContext ? flatContext(turn.state) : {} };
 }
 
 function objectOf(value: Json): JsonObject {

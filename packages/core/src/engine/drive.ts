@@ -2,7 +2,7 @@
 // is left. It stops dispatching after a failure that no arc handled, and ends exactly once.
 import { TemplateError } from '../template/index.js';
 import type { CompiledStep } from './compile.js';
-import { dispatch, issue } from './dispatch.js';
+import { advanceLoop, dispatch, issue } from './dispatch.js';
 import { route } from './route.js';
 import { candidates, judge } from './settle.js';
 import { isTerminal } from './state.js';
@@ -23,6 +23,7 @@ export function stepFinished(turn: Turn, name: string): void {
   const compiled = stepByName(turn, name);
   const visit = turn.state.steps[name];
   if (compiled === undefined || visit === undefined) return drive(turn, []);
+  if (visit.loop !== null) return iterationFinished(turn, compiled);
   const again =
     visit.phase === 'failed' &&
     compiled.step.spec.onError === 'retry' &&
@@ -35,6 +36,13 @@ export function stepFinished(turn: Turn, name: string): void {
     return;
   }
   drive(turn, [name]);
+}
+
+/** One item of a loop has ended: the next may start, or the loop is over. A failure elsewhere lets nothing new start. */
+function iterationFinished(turn: Turn, compiled: CompiledStep): void {
+  const { state } = turn;
+  if (state.failure !== null) return drive(turn, []);
+  if (advanceLoop(turn, compiled) !== 'running') drive(turn, [compiled.step.name]);
 }
 
 function visitAgain(turn: Turn, compiled: CompiledStep, attempt: number): void {

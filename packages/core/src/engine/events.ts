@@ -17,6 +17,7 @@ export type DomainEvent =
   | CommandCompleted
   | CommandFailed
   | CommandCancelled
+  | LoopDone
   | ContextUpdated
   | NextEvaluated
   | PlaybookEnded;
@@ -38,6 +39,29 @@ export interface StepEntered {
   readonly step: string;
   /** Visit number, from 1. */
   readonly run: number;
+  /** The collection of a loop, kept once for the whole visit. */
+  readonly loop?: LoopStart;
+}
+
+export interface LoopStart {
+  /** Names this turn of the loop in the log and in replay. */
+  readonly loopId: string;
+  readonly iterator: string;
+  readonly items: readonly Json[];
+  readonly maxInFlight: number;
+  readonly onError: 'stop' | 'continue' | 'fail_fast';
+}
+
+/** Every iteration that was going to run has ended; the step's value is made of their results. */
+export interface LoopDone {
+  readonly type: 'loop.done';
+  readonly step: string;
+  readonly run: number;
+  readonly loopId: string;
+  readonly status: 'COMPLETED' | 'FAILED';
+  readonly total: number;
+  readonly succeeded: number;
+  readonly failed: number;
 }
 
 export interface StepSkipped {
@@ -76,6 +100,17 @@ export interface CommandIssued {
   readonly maxAttempts: number;
   readonly idempotent: boolean;
   readonly context: CommandContext;
+  /** One tool with a policy: its result is not nested under a label. */
+  readonly single?: boolean;
+  /** Set for one item of a loop. */
+  readonly iteration?: Iteration;
+}
+
+export interface Iteration {
+  readonly index: number;
+  readonly total: number;
+  readonly loopId: string;
+  readonly iterator: string;
 }
 
 /** What a worker needs to run the command: rendered configuration, inputs, and the context roots the step mentions. */
@@ -118,6 +153,8 @@ export interface CallDone {
   readonly status: string;
   readonly data: Json;
   readonly error: string | null;
+  /** Context values that a list of tools has set on its way. */
+  readonly updates: JsonObject;
 }
 
 export interface CallFailed {
@@ -127,6 +164,7 @@ export interface CallFailed {
   readonly error: string;
   readonly info: ErrorInfo;
   readonly data: Json;
+  readonly updates: JsonObject;
 }
 
 export interface CommandCompleted {

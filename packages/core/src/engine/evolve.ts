@@ -4,6 +4,8 @@ import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
 import { decode } from './codec.js';
 import type { DomainEvent, NextEvaluated, StepEntered } from './events.js';
+import { endIteration, failIteration, issueIteration, loopValue, startLoop } from './loop-state.js';
+import { PIPELINE, pipelineValue } from './pipeline-value.js';
 import type { EventRow } from './row.js';
 import { type CommandState, dictionary, type ExecutionState, newStep, type StepState } from './state.js';
 
@@ -59,6 +61,7 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
         pool: event.pool,
         maxAttempts: event.maxAttempts,
         idempotent: event.idempotent,
+        iteration: event.iteration?.index ?? null,
         status: 'PENDING',
         attempt: event.attempt,
         token: 0,
@@ -68,6 +71,7 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
       };
       const step = stepOf(state, event.step);
       step.toolKind = event.toolKind;
+      if (event.iteration !== undefined && step.loop !== null) return issueIteration(step.loop, event.iteration.index);
       step.attempt = event.attempt;
       // A further attempt of the same visit: what the last one failed with is over, and the step is running again.
       step.phase = 'active';
@@ -92,7 +96,7 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
         command.workerId = null;
         command.attempt = event.attempt;
         command.call = null;
-        stepOf(state, event.step).attempt = event.attempt;
+        if (command.iteration === null) stepOf(state, event.step).attempt = event.attempt;
       });
     case 'call.done':
       return withCommand(state, event.commandId, (command) => {
@@ -102,11 +106,13 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
           data: event.data,
           error: ok ? null : (event.error ?? `tool status ${event.status}`),
           info: null,
+          updates: event.updates,
         };
       });
     case 'call.error':
       return withCommand(state, event.commandId, (command) => {
-        command.call = { ok: false, data: event.data, error: event.error, info: event.info };
+        const { data, error, info, updates } = event;
+        command.call = { ok: false, data, error, info, updates };
       });
     case 'command.completed':
       return withCommand(state, event.commandId, (command) => close(state, command, event.status, row));
@@ -114,17 +120,25 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
       return withCommand(state, event.commandId, (command) => {
         delete state.commands[command.commandId];
         const step = stepOf(state, command.step);
-        if (command.call !== null && command.call.data !== null) keepData(state, command.step, step, command.call.data);
+        if (command.iteration !== null && step.loop !== null) {
+          return failIteration(step.loop, command.iteration, event.error, event.info);
+        }
+        if (command.call !== null && command.call.data !== null) keepData(state, command, step, command.call.data);
         fail(step, event.error, event.info, row);
       });
     case 'command.cancelled':
       return withCommand(state, event.commandId, (command) => {
         delete state.commands[command.commandId];
         const step = stepOf(state, command.step);
+        if (command.iteration !== null && step.loop !== null) {
+          return failIteration(step.loop, command.iteration, event.reason, null);
+        }
         step.phase = 'failed';
         step.error = event.reason;
         step.finishedAt = row.created_at;
       });
+    case 'loop.done':
+      return endLoop(state, event.step, stepOf(state, event.step), event.status, row);
     case 'ctx.updated':
       for (const [key, value] of Object.entries(event.values)) assign(state, event.step, key, value);
       return;
@@ -151,6 +165,7 @@ function enter(state: ExecutionState, event: StepEntered, row: EventRow): void {
   forgetFailure(step);
   step.enteredAt = row.created_at;
   step.finishedAt = null;
+  step.loop = event.loop === undefined ? null : startLoop(event.loop);
   delete state.waiting[event.step];
 }
 
@@ -164,19 +179,42 @@ function close(state: ExecutionState, command: CommandState, status: string, row
   delete state.commands[command.commandId];
   const step = stepOf(state, command.step);
   const call = command.call;
-  if (call !== null && call.data !== null) keepData(state, command.step, step, call.data);
-  if (isErrorStatus(status) || call?.ok === false) {
-    return fail(step, call?.error ?? `tool status ${status}`, call?.info ?? null, row);
+  const failed = isErrorStatus(status) || call?.ok === false;
+  const error = call?.error ?? `tool status ${status}`;
+  if (command.iteration !== null && step.loop !== null) {
+    if (failed) return failIteration(step.loop, command.iteration, error, call?.info ?? null);
+    return endIteration(step.loop, command.iteration, valueOf(command, call?.data ?? null));
   }
-  if (call === null || call.data === null) keepData(state, command.step, step, null);
+  if (call !== null && call.data !== null) keepData(state, command, step, call.data);
+  if (failed) return fail(step, error, call?.info ?? null, row);
+  if (call === null || call.data === null) keepData(state, command, step, null);
   step.phase = 'done';
   step.finishedAt = row.created_at;
 }
 
-function keepData(state: ExecutionState, name: string, step: StepState, data: Json): void {
-  step.data = data;
+function keepData(state: ExecutionState, command: CommandState, step: StepState, data: Json): void {
+  step.data = valueOf(command, data);
+  step.hasData = true;
+  state.lastStep = command.step;
+}
+
+/** The value that later steps see: a list of tools shows the fields of all its tasks beside their labels. */
+function valueOf(command: CommandState, data: Json): Json {
+  return command.toolKind === PIPELINE ? pipelineValue(data) : data;
+}
+
+function endLoop(state: ExecutionState, name: string, step: StepState, status: string, row: EventRow): void {
+  if (step.loop === null) return;
+  step.data = loopValue(step.loop);
   step.hasData = true;
   state.lastStep = name;
+  const [first] = step.loop.errors;
+  // Items and results live on in the step's value; the loop itself is over.
+  step.loop = null;
+  if (status === 'FAILED')
+    return fail(step, `item ${first?.index ?? 0}: ${first?.error ?? 'failed'}`, first?.info ?? null, row);
+  step.phase = 'done';
+  step.finishedAt = row.created_at;
 }
 
 function fail(step: StepState, error: string, info: StepState['info'], row: EventRow): void {

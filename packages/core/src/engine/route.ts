@@ -20,7 +20,8 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState, agai
   const { step } = compiled;
   const failed = visit.phase === 'failed' && step.spec.onError !== 'continue';
   // Built when a template asks for it: most arcs have none.
-  const scope = () => executionScope(turn.state, turn.world, outcomeLocals(step.name, visit));
+  const scope = () =>
+    executionScope(turn.state, turn.world, outcomeLocals(step.name, visit, compiled.loop !== undefined));
   if (!again && !failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope);
 
   const chosen = choose(compiled, scope, failed);

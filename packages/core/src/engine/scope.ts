@@ -50,6 +50,38 @@ export function executionScope(state: ExecutionState, globals: Globals, locals: 
   };
 }
 
+/** Just these names, as plain JSON, for a worker that renders templates itself. Names that mean nothing here are left out. */
+export function contextOf(
+  state: ExecutionState,
+  globals: Globals,
+  names: Iterable<string>,
+  locals: Record<string, unknown>,
+): JsonObject {
+  const context: JsonObject = {};
+  for (const name of names) {
+    const value = plainRoot(state, globals, name, locals);
+    if (value !== undefined) context[name] = value;
+  }
+  return { ...context, execution_id: state.executionId };
+}
+
+function plainRoot(
+  state: ExecutionState,
+  globals: Globals,
+  name: string,
+  locals: Record<string, unknown>,
+): Json | undefined {
+  if (Object.hasOwn(locals, name)) return locals[name] as Json;
+  if (name === 'ctx' || name === 'vars') return flatContext(state);
+  if (name === 'steps')
+    return Object.fromEntries(Object.entries(state.steps).map(([step, { data }]) => [step, { data }]));
+  if (name in state.ctx) return state.ctx[name];
+  const step = state.steps[name];
+  if (step?.hasData) return step.data;
+  const value = executionScope(state, globals).get(name);
+  return value === undefined ? undefined : (value as Json);
+}
+
 /** `ctx` also reads step values and the workload: playbooks of every dialect rely on it. */
 function merged(state: ExecutionState): Record<string, unknown> {
   const all: Record<string, unknown> = Object.assign(Object.create(null), state.workload);
@@ -76,7 +108,7 @@ const DONE_EVENTS = ['call.done', 'step.done', 'step.exit', 'command.completed']
 const ERROR_EVENTS = ['call.error', 'step.failed', 'command.failed'];
 
 /** The outcome of a step as its arcs and its `set` see it: one envelope, whichever dialect they are written in. */
-export function outcomeLocals(name: string, step: StepState): Record<string, unknown> {
+export function outcomeLocals(name: string, step: StepState, looped = false): Record<string, unknown> {
   const failed = step.error !== null;
   const output = outputOf(step);
   const value = tolerant(step.data);
@@ -90,7 +122,11 @@ export function outcomeLocals(name: string, step: StepState): Record<string, unk
     step: step.vars,
     step_name: name,
     event: {
-      name: failed ? synonym('call.error', ERROR_EVENTS) : synonym('call.done', DONE_EVENTS),
+      name: failed
+        ? synonym('call.error', ERROR_EVENTS)
+        : looped
+          ? synonym('loop.done', ['loop.done', ...DONE_EVENTS])
+          : synonym('call.done', DONE_EVENTS),
       type: failed ? 'command.failed' : 'command.completed',
       step: name,
       status: failed ? synonym('error', ERROR_WORDS) : synonym('ok', OK_WORDS),

@@ -57,6 +57,30 @@ export interface StepState {
   failedEventId: Id | null;
   enteredAt: string | null;
   finishedAt: string | null;
+  /** Only for a step that loops. */
+  loop: LoopState | null;
+}
+
+/** A loop keeps its items and results, and a window of what is running: never the history of its commands. */
+export interface LoopState {
+  readonly loopId: string;
+  readonly iterator: string;
+  readonly items: readonly Json[];
+  readonly maxInFlight: number;
+  readonly onError: 'stop' | 'continue' | 'fail_fast';
+  /** Index of the next item to issue. */
+  next: number;
+  running: number;
+  succeeded: number;
+  /** By index; null for an item that failed or never ran. */
+  results: Json[];
+  errors: LoopError[];
+}
+
+export interface LoopError {
+  readonly index: number;
+  readonly error: string;
+  readonly info: ErrorInfo | null;
 }
 
 export interface CommandState {
@@ -69,6 +93,8 @@ export interface CommandState {
   readonly pool: string;
   readonly maxAttempts: number;
   readonly idempotent: boolean;
+  /** Index of the item, for one item of a loop. */
+  readonly iteration: number | null;
   status: 'PENDING' | 'CLAIMED' | 'RUNNING';
   attempt: number;
   token: number;
@@ -83,6 +109,7 @@ export interface CallOutcome {
   readonly data: Json;
   readonly error: string | null;
   readonly info: ErrorInfo | null;
+  readonly updates: JsonObject;
 }
 
 export interface Failure {
@@ -142,6 +169,7 @@ export function newStep(): StepState {
     failedEventId: null,
     enteredAt: null,
     finishedAt: null,
+    loop: null,
   };
 }
 

@@ -4,6 +4,7 @@ export { isToolKind, TOOL_KINDS, type ToolKind } from './kinds.js';
 export type * from './model.js';
 export { type ParseOptions, type ParseResult, parsePlaybook } from './parse.js';
 export { type PlaybookPool, playbookPool } from './pool.js';
+export { playbookSchema } from './schema.js';
 export { MAX_PLAYBOOK_BYTES } from './source.js';
 export type { CheckTemplate, TemplateKind, TemplateProblem } from './templates.js';
 export { readYaml } from './yaml.js';

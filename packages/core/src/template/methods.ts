@@ -12,8 +12,8 @@ import {
   pythonSplit,
   pythonSplitRight,
   pythonStrip,
+  pythonTitle,
   replaceText,
-  titleCase,
 } from './python-text.js';
 import type { Run } from './scope.js';
 import { type Signature, signature } from './signature.js';
@@ -36,7 +36,7 @@ const TEXT: Readonly<Record<string, Method<string>>> = {
   upper: text('', (self) => self.toUpperCase()),
   lower: text('', (self) => self.toLowerCase()),
   capitalize: text('', (self) => capitalize(self)),
-  title: text('', (self) => titleCase(self)),
+  title: text('', (self) => pythonTitle(self)),
   strip: text('chars?', (self, [chars], run) => pythonStrip(self, optionalText(chars, run), 'both')),
   lstrip: text('chars?', (self, [chars], run) => pythonStrip(self, optionalText(chars, run), 'left')),
   rstrip: text('chars?', (self, [chars], run) => pythonStrip(self, optionalText(chars, run), 'right')),

@@ -37,7 +37,10 @@ function formatOne(kind: string, value: unknown, precision: number | undefined, 
     case 'f':
       return Number(number).toFixed(Math.min(precision ?? 6, 100));
     case 'e':
-      return Number(number).toExponential(Math.min(precision ?? 6, 100));
+      // Python writes the exponent with two digits at least.
+      return Number(number)
+        .toExponential(Math.min(precision ?? 6, 100))
+        .replace(/e([+-])(\d)$/, 'e$10$2');
     case 'x':
       return truncate(number).toString(16);
     case 'X':

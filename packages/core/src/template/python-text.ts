@@ -11,6 +11,11 @@ export function titleCase(text: string): string {
   return text.replace(/[^-\s({[<]+/gu, capitalize);
 }
 
+/** Python's method, which begins a word after anything that is no letter: `"it's".title()` is `It'S`. */
+export function pythonTitle(text: string): string {
+  return text.replace(/\p{Cased}+/gu, capitalize);
+}
+
 export function pythonStrip(text: string, characters: string | undefined, side: 'left' | 'right' | 'both'): string {
   if (characters === undefined) {
     return side === 'left' ? text.trimStart() : side === 'right' ? text.trimEnd() : text.trim();

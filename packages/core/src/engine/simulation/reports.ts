@@ -28,11 +28,11 @@ export const started = ({ commandId, step, workerId, eventId }: Told) =>
   produced({ type: 'command.started', commandId, step }, workerId, eventId);
 
 export const called = ({ commandId, step, workerId, eventId }: Told, data: Json, status = 'success') =>
-  produced({ type: 'call.done', commandId, step, status, data, error: null }, workerId, eventId);
+  produced({ type: 'call.done', commandId, step, status, data, error: null, updates: {} }, workerId, eventId);
 
 export const raised = ({ commandId, step, workerId, eventId }: Told, message = 'it broke') =>
   produced(
-    { type: 'call.error', commandId, step, error: message, info: broken(message), data: null },
+    { type: 'call.error', commandId, step, error: message, info: broken(message), data: null, updates: {} },
     workerId,
     eventId,
   );

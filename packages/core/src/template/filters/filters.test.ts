@@ -30,6 +30,11 @@ cases('text filters', [
   ['"a,b" | split(",")', ['a', 'b']],
   ['"" | split(",")', []],
   ['"a b c" | wordcount', 3],
+  ['"it\'s - well_known" | wordcount', 3],
+  ['"ab" | center(5)', '  ab '],
+  ['"abc" | center(6)', ' abc  '],
+  ['"%e" | format(255)', '2.550000e+02'],
+  ['"foo-bar it\'s 3rd".title()', "Foo-Bar It'S 3Rd"],
   ['"hello world foo bar" | truncate(10)', 'hello...'],
   ['"hello world" | truncate(8, true, end="…", leeway=0)', 'hello w…'],
   ['"a\nb\n\nc" | indent', 'a\n    b\n\n    c'],
@@ -131,6 +136,9 @@ cases('default', [
   ['missing | default(value="x")', 'x'],
   ['missing | default(default_value="x")', 'x'],
   ['missing | default([])', []],
+  ['missing | default(none)', null],
+  ['missing | default', ''],
+  ['"" | default(boolean=true)', ''],
   ['false | default(true)', false],
 ]);
 

@@ -1,5 +1,6 @@
 // Filters on maps, and those that work on several kinds of values.
-import { isMap, isNothing } from '../kinds.js';
+import { TemplateError } from '../error.js';
+import { isMap, isNothing, kindOf } from '../kinds.js';
 import { spend } from '../limits.js';
 import { countCharacters } from '../python-text.js';
 import type { Run } from '../scope.js';
@@ -18,8 +19,12 @@ const length = filter('', (value, _, run) => {
 /** Replaces what is missing: undefined and null alike; with `true` also whatever is falsy. */
 const orElse = filter(
   'default_value|value? boolean?',
-  (value, [fallback, boolean], run) =>
-    isNothing(value) || (truthy(boolean, run) && !truthy(value, run)) ? (fallback ?? '') : value,
+  (value, args, run) => {
+    const [fallback, boolean] = args;
+    if (!isNothing(value) && !(truthy(boolean, run) && !truthy(value, run))) return value;
+    // `default(none)` asks for nothing; only `default()` and `default(boolean=true)` leave the choice to us.
+    return fallback === undefined && args.length !== 1 ? '' : fallback;
+  },
   keepsViews,
 );
 
@@ -49,8 +54,10 @@ export function entriesOf(value: unknown, run: Run): [unknown, unknown][] {
     spend(run, 1 + entries.length);
     return entries;
   }
-  return itemsOf(data, run).map((pair) => {
-    const [key, part] = iterate(pair, run);
-    return [key, part];
+  if (!isNothing(data) && !Array.isArray(data)) throw new TemplateError(`expected a map, not ${kindOf(data)}`);
+  return itemsOf(data, run).map((element) => {
+    const pair = plain(element);
+    if (!Array.isArray(pair) || pair.length !== 2) throw new TemplateError('expected a map, not a list');
+    return [pair[0], pair[1]];
   });
 }

@@ -3,7 +3,7 @@ import { TemplateError } from '../error.js';
 import { isMap, isNothing } from '../kinds.js';
 import { allowText, LIMITS, spend } from '../limits.js';
 import { formatPercent } from '../percent-format.js';
-import { capitalize, pythonSplit, pythonStrip, replaceText, titleCase } from '../python-text.js';
+import { capitalize, countCharacters, pythonSplit, pythonStrip, replaceText, titleCase } from '../python-text.js';
 import { iterate, truthy } from '../values.js';
 import { attributeReader } from './attribute.js';
 import { decodeBase64, encodeBase64 } from './base64.js';
@@ -39,7 +39,7 @@ export const textFilters: FilterTable = {
       : pythonSplit(text, textArgument(separator, ' ', run), integerArgument('maxsplit', limit, -1), run);
   }),
   lines: filter('', (value, _, run) => textOf(value, run).split(/\r\n|\r|\n/)),
-  wordcount: filter('', (value, _, run) => textOf(value, run).match(/\S+/g)?.length ?? 0),
+  wordcount: filter('', (value, _, run) => textOf(value, run).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
   truncate: filter('length? killwords? end? leeway?', (value, [length, killWords, end, leeway], run) => {
     const characters = [...textOf(value, run)];
     const limit = integerArgument('length', length, 255);
@@ -64,10 +64,12 @@ export const textFilters: FilterTable = {
   }),
   center: filter('width?', (value, [width], run) => {
     const text = textOf(value, run);
-    const total = integerArgument('width', width, 80) - text.length;
+    const columns = integerArgument('width', width, 80);
+    const total = columns - countCharacters(text);
     if (total <= 0) return text;
     allowText(run, total + text.length);
-    const left = Math.floor(total / 2);
+    // Python puts the odd space to the left exactly when the width is odd.
+    const left = Math.floor(total / 2) + (total % 2 === 1 && columns % 2 === 1 ? 1 : 0);
     return ' '.repeat(left) + text + ' '.repeat(total - left);
   }),
   format: filter('…', (value, args, run) => formatPercent(textOf(value, run), args, run)),
