@@ -64,6 +64,9 @@ describe('routes', () => {
     ['register', (c) => c.register('a: 1'), 'POST /api/catalog/register', { content: 'a: 1' }],
     ['catalogList', (c) => c.catalogList(), 'POST /api/catalog/list', {}],
     ['catalogResource', (c) => c.catalogResource({ path: 'a/b' }), 'POST /api/catalog/resource', { path: 'a/b' }],
+    ['catalogDelete', (c) => c.catalogDelete({ path: 'a/b' }), 'POST /api/catalog/delete', { path: 'a/b' }],
+    ['catalogRestore', (c) => c.catalogRestore({ path: 'a/b' }), 'POST /api/catalog/restore', { path: 'a/b' }],
+    ['validate', (c) => c.validate('a: 1'), 'POST /api/catalog/validate', { content: 'a: 1' }],
     ['execute', (c) => c.execute({ path: 'a/b' }), 'POST /api/execute', { path: 'a/b' }],
     [
       'executeBatch',

@@ -27,9 +27,12 @@ import type {
   Acknowledgement,
   CancellationCheckResponse,
   CancelRequest,
+  CatalogArchiveRequest,
+  CatalogDeleteResponse,
   CatalogListQuery,
   CatalogListResponse,
   CatalogResourceQuery,
+  CatalogRestoreResponse,
   EventsQuery,
   ExecuteBatchResponse,
   ExecutionDetail,
@@ -39,6 +42,7 @@ import type {
   HealthResponse,
   ListExecutionsQuery,
   RegisterWorkerResponse,
+  ValidateResponse,
 } from './shapes.js';
 import { type StreamOptions, streamExecution } from './stream.js';
 import { type Call, createTransport, type TransportOptions } from './transport.js';
@@ -59,6 +63,9 @@ export interface NoetlClient {
   register(content: string, resourceType?: string, options?: CallOptions): Promise<RegisterResponse>;
   catalogList(query?: CatalogListQuery, options?: CallOptions): Promise<CatalogListResponse>;
   catalogResource(query: CatalogResourceQuery, options?: CallOptions): Promise<CatalogEntry>;
+  catalogDelete(request: CatalogArchiveRequest, options?: CallOptions): Promise<CatalogDeleteResponse>;
+  catalogRestore(request: CatalogArchiveRequest, options?: CallOptions): Promise<CatalogRestoreResponse>;
+  validate(content: string, options?: CallOptions): Promise<ValidateResponse>;
 
   execute(request: ExecuteRequest, options?: ExecuteOptions): Promise<ExecuteResponse>;
   executeBatch(requests: readonly ExecuteRequest[], options?: ExecuteOptions): Promise<ExecuteBatchResponse>;
@@ -104,6 +111,9 @@ export function createClient(clientOptions: ClientOptions): NoetlClient {
       post('/api/catalog/register', { content, resource_type: resourceType }, options),
     catalogList: (query = {}, options) => post('/api/catalog/list', query, options),
     catalogResource: (query, options) => post('/api/catalog/resource', query, options),
+    catalogDelete: (request, options) => post('/api/catalog/delete', request, options),
+    catalogRestore: (request, options) => post('/api/catalog/restore', request, options),
+    validate: (content, options) => post('/api/catalog/validate', { content }, options),
 
     execute: (request, options = {}) => post('/api/execute', request, options, idempotent(options)),
     executeBatch: (requests, options = {}) =>

@@ -6,6 +6,7 @@ import type {
   ExecutionStatus,
   ExecutionSummary,
   HeartbeatResponse,
+  WireDiagnostic,
   WireEvent,
 } from './api.js';
 
@@ -22,6 +23,45 @@ export interface CatalogListResponse {
 
 /** `catalog_id` wins over `path`; no `version` means the latest. */
 export type CatalogResourceQuery = { catalog_id: string } | { path: string; version?: number | string };
+
+/** No `version` means all versions of the path. */
+export interface CatalogArchiveRequest {
+  path: string;
+  version?: number;
+}
+
+export interface CatalogVersion {
+  catalog_id: string;
+  version: number;
+}
+
+export interface CatalogDeleteResponse {
+  status: 'success';
+  message: string;
+  path: string;
+  deleted: CatalogVersion[];
+  count: number;
+}
+
+export interface CatalogRestoreResponse {
+  status: 'success';
+  message: string;
+  path: string;
+  restored: CatalogVersion[];
+  count: number;
+}
+
+export interface ValidateResponse {
+  valid: boolean;
+  /** The errors among the diagnostics, as text. */
+  errors: string[];
+  diagnostics: WireDiagnostic[];
+  /** Null when the text has no graph. */
+  graph: {
+    nodes: { id: string; kind: string; line: number }[];
+    arcs: { from: string; to: string; when?: string | boolean; back: boolean }[];
+  } | null;
+}
 
 export interface ExecuteBatchResponse {
   count: number;

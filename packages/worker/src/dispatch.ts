@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '@noetl/core';
 import type { Outcome } from './events.js';
 import type { WorkerLog } from './log.js';
 import { declaredTimeoutMs } from './tools/config.js';
-import { ToolError } from './tools/errors.js';
+import { toolNotFound } from './tools/errors.js';
 import type { ToolRegistry } from './tools/index.js';
 import type { ToolCall } from './tools/tool.js';
 
@@ -17,13 +17,13 @@ export async function dispatch(
   try {
     const tool = tools.get(command.tool_kind);
     if (tool === undefined) throw toolNotFound(command.tool_kind, tools);
-    return { type: 'returned', result: await tool.run(callOf(command, signal, log)) };
+    return { type: 'returned', result: await tool.run(callOf(command, tools, signal, log)) };
   } catch (error) {
     return { type: 'raised', error };
   }
 }
 
-function callOf(command: LeasedCommand, signal: AbortSignal, log: WorkerLog): ToolCall {
+function callOf(command: LeasedCommand, tools: ToolRegistry, signal: AbortSignal, log: WorkerLog): ToolCall {
   const { tool_config, args, render_context } = command.context;
   const config: JsonObject = isObject(tool_config)
     ? { kind: command.tool_kind, ...tool_config }
@@ -40,17 +40,8 @@ function callOf(command: LeasedCommand, signal: AbortSignal, log: WorkerLog): To
     step: command.step,
     attempt: command.attempt,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    meta: command.meta,
+    tools,
     log,
   };
-}
-
-function toolNotFound(kind: string, tools: ToolRegistry): ToolError {
-  const known = [...tools.keys()].sort();
-  return new ToolError(`Tool not found: ${kind} (this worker runs ${known.join(', ')})`, {
-    kind: 'configuration',
-    retryable: false,
-    code: 'TOOL_NOT_FOUND',
-    source: kind,
-    details: { known },
-  });
 }

@@ -26,7 +26,8 @@ export async function worker(options: WorkerOptions): Promise<ExitCode> {
   const url = serverUrl(options);
   const interrupt = catchInterrupt(() => {});
   const server = connectToControlPlane({ url, token: process.env['NOETL_API_TOKEN'] || undefined });
-  const tools = builtinTools();
+  // Scripts that a playbook names by file are looked for below the folder the worker was started in.
+  const tools = builtinTools({ python: { scriptRoot: process.cwd() } });
   const metrics = createWorkerMetrics({ kinds: tools.map((tool) => tool.kind), version: VERSION });
   const running = startWorker({
     api: server.api,

@@ -132,11 +132,13 @@ async function startDatabase(dataDir: string, { progress }: StackOptions): Promi
 
 async function startWorkers(url: string, options: StackOptions): Promise<{ stop: () => Promise<void> }> {
   options.progress(options.workers === 1 ? 'Starting a worker' : `Starting ${options.workers} workers`);
-  const { connectToControlPlane, startWorker } = await import('@noetl/worker');
+  const { builtinTools, connectToControlPlane, startWorker } = await import('@noetl/worker');
   const server = connectToControlPlane({ url, token: process.env['NOETL_API_TOKEN'] || undefined });
   const workers = Array.from({ length: options.workers }, (_, index) =>
     startWorker({
       api: server.api,
+      // Scripts that a playbook names by file are looked for below the folder we were started in.
+      tools: builtinTools({ python: { scriptRoot: process.cwd() } }),
       workerId: `${hostname()}-${process.pid}-${index + 1}`,
       pools: ALL_POOLS,
       concurrency: options.concurrency,

@@ -152,3 +152,14 @@ describe('every event names its cause', () => {
     expect(parents.filter((id) => !ids.has(id))).toEqual([]);
   });
 });
+
+it('shows a step what the one before it returned, as `result`', () => {
+  const story = given(`
+  - step: start
+    tool: { kind: noop }
+    next: { arcs: [{ step: after }] }
+  - step: after
+    tool: { kind: noop, message: "{{ result.n }}" }`).start();
+  story.does('start', { n: 7 });
+  expect(story.last('command.issued').context).toMatchObject({ tool_config: { message: 7 } });
+});

@@ -54,7 +54,7 @@ export function advanceLoop(turn: Turn, compiled: CompiledStep): Dispatched {
       if (!closeLoop(turn, compiled)) return 'running';
       break;
     }
-    if (issue(turn, compiled, 1, loop.next) === 'failed') return 'failed';
+    issue(turn, compiled, 1, loop.next);
   }
   return turn.state.steps[name]?.phase === 'failed' ? 'failed' : 'done';
 }
@@ -81,18 +81,23 @@ export function issue(turn: Turn, compiled: CompiledStep, attempt: number, index
   };
   const own = loop === null || index === undefined ? {} : iterationArgs(loop, index);
   let context: CommandContext;
+  let unrenderable: TemplateError | undefined;
   try {
     context = render(turn, compiled, locals, own);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
-    return failToRender(turn, step.name, run, error);
+    if (loop === null) return failToRender(turn, step.name, run, error);
+    // Others of its loop are running: it is one item that fails, and the loop's own policy says what that means.
+    unrenderable = error;
+    context = { tool_config: {}, args: own, render_context: {} };
   }
   const eventId = turn.world.nextId();
   const id = `${turn.state.executionId}:${step.name}:${eventId}`;
+  const commandId = index === undefined ? id : `${id}:i${index}`;
   turn.emit(
     {
       type: 'command.issued',
-      commandId: index === undefined ? id : `${id}:i${index}`,
+      commandId,
       step: step.name,
       run,
       toolKind: compiled.toolKind,
@@ -108,13 +113,19 @@ export function issue(turn: Turn, compiled: CompiledStep, attempt: number, index
     },
     eventId,
   );
+  if (unrenderable !== undefined)
+    turn.emit({ type: 'command.failed', commandId, step: step.name, ...templateFailure(unrenderable) });
   return 'running';
 }
 
 function failToRender(turn: Turn, step: string, run: number, error: TemplateError): Dispatched {
-  const info: ErrorInfo = { kind: 'transform', retryable: false, code: 'TEMPLATE_ERROR', message: error.message };
-  turn.emit({ type: 'step.failed', step, run, error: `Template error: ${error.message}`, info });
+  turn.emit({ type: 'step.failed', step, run, ...templateFailure(error) });
   return 'failed';
+}
+
+function templateFailure({ message }: TemplateError): { error: string; info: ErrorInfo } {
+  const info: ErrorInfo = { kind: 'transform', retryable: false, code: 'TEMPLATE_ERROR', message };
+  return { error: `Template error: ${message}`, info };
 }
 
 function admitted(compiled: CompiledStep, scope: Scope): boolean {

@@ -45,9 +45,15 @@ export function executionScope(state: ExecutionState, globals: Globals, locals: 
       if (step?.hasData) return tolerant(step.data);
       if (Object.hasOwn(state.workload, name)) return state.workload[name];
       if (name === 'path') return state.path;
-      return Object.hasOwn(globals.values, name) ? globals.values[name] : undefined;
+      if (Object.hasOwn(globals.values, name)) return globals.values[name];
+      // What the step before this one returned, unless the author uses the name for something else.
+      return name === 'result' || name === 'response' ? tolerant(lastValue(state)) : undefined;
     },
   };
+}
+
+function lastValue(state: ExecutionState): Json {
+  return state.lastStep === null ? null : (state.steps[state.lastStep]?.data ?? null);
 }
 
 /** Just these names, as plain JSON, for a worker that renders templates itself. Names that mean nothing here are left out. */
@@ -78,6 +84,7 @@ function plainRoot(
   if (name in state.ctx) return state.ctx[name];
   const step = state.steps[name];
   if (step?.hasData) return step.data;
+  if (name === 'result' || name === 'response') return lastValue(state);
   const value = executionScope(state, globals).get(name);
   return value === undefined ? undefined : (value as Json);
 }

@@ -61,6 +61,7 @@ describe('the value of a list', () => {
       a: { x: 1, y: 1 },
       b: { y: 2 },
       results: { a: { x: 1, y: 1 }, b: { y: 2 } },
+      _prev: { y: 2 },
     });
   });
 

@@ -72,7 +72,7 @@ function collectRoots(task: Task, roots: Set<string>): void {
   for (const rule of task.policy) {
     if (typeof rule.when === 'string') add(compileCondition(rule.when).roots);
     add(compileValue(rule.set).roots);
-    add(compileValue([rule.attempts, rule.delaySeconds]).roots);
+    add(compileValue([rule.attempts, rule.delaySeconds, rule.to ?? null]).roots);
   }
 }
 

@@ -9,7 +9,7 @@ const first = only === undefined ? 1 : Number(only);
 const last = only === undefined ? seeds : first;
 
 it(`keeps its promises under ${last - first + 1} random playbooks (seeds ${first} to ${last})`, () => {
-  const tally: Tally = { runs: 0, events: 0, completed: 0, failed: 0, cancelled: 0, acyclic: 0 };
+  const tally: Tally = { runs: 0, events: 0, completed: 0, failed: 0, cancelled: 0, acyclic: 0, loops: 0, items: 0 };
   for (let seed = first; seed <= last; seed++) {
     try {
       simulateSeed(seed, tally);

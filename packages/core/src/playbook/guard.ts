@@ -12,7 +12,7 @@ export function readAdmit(scope: Scope, policy: MapNode | undefined): AdmitRule[
   if (admit === undefined) return undefined;
   const list = expectList(scope, admit.type === 'map' ? child(admit, 'rules') : admit, HINT);
   if (list === undefined) {
-    if (admit.type === 'map' && !admit.entries.has('rules')) {
+    if (admit.type === 'map' && child(admit, 'rules') === undefined) {
       scope.report.error('admit.rules', `${scope.subject}${fieldOf(admit)} must have 'rules' field`, admit, HINT);
     }
     return undefined;

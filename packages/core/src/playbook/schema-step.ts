@@ -85,7 +85,7 @@ function stepSpec(): Schema {
     policy: map('Guards and failure.', {
       admit: {
         description: 'Whether the step may run at all; no rule means it may.',
-        anyOf: [rules, map('Rules under `rules`.', { rules }, present('rules')), { type: 'null' }],
+        anyOf: [rules, map('Rules under `rules`.', { rules }, { required: ['rules'] }), { type: 'null' }],
       },
       failure: map('What a failure means for others.', {
         mode: suggestion('`fail_fast`: cancel running steps when this one fails unhandled.', ['fail_fast']),

@@ -120,7 +120,7 @@ export function toolSchema(): Schema {
           description: 'What happens after each attempt.',
           anyOf: [
             ref('rules'),
-            map('Rules under `rules`.', { rules: ref('rules') }, present('rules')),
+            map('Rules under `rules`.', { rules: ref('rules') }, { required: ['rules'] }),
             { type: 'null' },
           ],
         },

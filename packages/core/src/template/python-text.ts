@@ -46,8 +46,11 @@ export function pythonSplit(text: string, separator: string | undefined, limit: 
 export function pythonSplitRight(text: string, separator: string | undefined, limit: number, budget: Budget): string[] {
   const parts = pythonSplit(text, separator, -1, budget);
   if (limit < 0 || parts.length <= limit + 1) return parts;
-  const head = parts.slice(0, parts.length - limit);
-  return [head.join(separator ?? ' '), ...parts.slice(parts.length - limit)];
+  const tail = parts.slice(parts.length - limit);
+  if (separator !== undefined) return [parts.slice(0, parts.length - limit).join(separator), ...tail];
+  // What stays together keeps its own white space, except at its ends.
+  const rest = tail.reduceRight((head, word) => head.slice(0, head.length - word.length).trimEnd(), text.trimEnd());
+  return [rest.trimStart(), ...tail];
 }
 
 function splitWords(text: string, limit: number, budget: Budget): string[] {

@@ -16,6 +16,7 @@ import {
 } from '@noetl/core';
 import type pg from 'pg';
 import { ApiProblem } from '../errors.js';
+import { decodeContent } from './content.js';
 import { type CatalogRow, entryById, entryByPath, insertEntry, knownKinds } from './store.js';
 
 export interface Registered {
@@ -100,13 +101,6 @@ export function createCatalog(options: { pool: pg.Pool; nextId(): Id; now(): Dat
       return compiled;
     },
   };
-}
-
-/** A body may be YAML or base64 of it; text is decoded only when it is not YAML of a mapping itself but decodes to one. */
-function decodeContent(content: string): string {
-  if (/[:\n]/.test(content) || !/^[A-Za-z0-9+/=\s]+$/.test(content)) return content;
-  const decoded = Buffer.from(content, 'base64').toString('utf8');
-  return /[:\n]/.test(decoded) && !decoded.includes('\uFFFD') ? decoded : content;
 }
 
 /** Just enough of the document to know its kind; rules come with validation. */

@@ -3,8 +3,10 @@ import { Type } from 'typebox';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
 import type { Metrics } from '../observability/index.js';
+import { archiveRoutes } from './archive.js';
 import { type Catalog, catalogIdOf, versionOf } from './catalog.js';
 import { listEntries } from './store.js';
+import { validateRoutes } from './validate.js';
 
 const KIND_ALIASES: Readonly<Record<string, string>> = {
   playbooks: 'playbook',
@@ -20,6 +22,9 @@ export function catalogRoutes(
   app: App,
   { catalog, pool, metrics }: { catalog: Catalog; pool: pg.Pool; metrics: Metrics },
 ): void {
+  archiveRoutes(app, { pool });
+  validateRoutes(app);
+
   app.post(
     '/api/catalog/register',
     {

@@ -112,3 +112,21 @@ export async function entryByPath(
   });
   return result.rows[0];
 }
+
+/** The versions whose state changed, oldest first; every version of the path when none is named. */
+export async function setArchived(
+  pool: pg.Pool,
+  path: string,
+  version: number | null,
+  archived: boolean,
+): Promise<{ catalog_id: Id; version: number }[]> {
+  const result = await pool.query<{ catalog_id: Id; version: number }>(
+    `WITH changed AS (
+       UPDATE noetl.catalog SET archived_at = CASE WHEN $3 THEN now() END
+       WHERE path = $1 AND ($2::int IS NULL OR version = $2) AND (archived_at IS NULL) = $3
+       RETURNING catalog_id, version)
+     SELECT catalog_id, version FROM changed ORDER BY version`,
+    [path, version, archived],
+  );
+  return result.rows;
+}

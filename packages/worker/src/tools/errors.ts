@@ -16,6 +16,7 @@ export type ErrorKind =
   | 'db_timeout'
   | 'parse'
   | 'schema'
+  | 'transform'
   | 'storage_quota'
   | 'storage_access'
   | 'missing_reference'
@@ -55,6 +56,17 @@ export function configurationError(kind: string, detail: string): ToolError {
     retryable: false,
     code: 'INVALID_CONFIG',
     source: kind,
+  });
+}
+
+export function toolNotFound(kind: string, tools: ReadonlyMap<string, unknown>): ToolError {
+  const known = [...tools.keys()].sort();
+  return new ToolError(`Tool not found: ${kind} (this worker runs ${known.join(', ')})`, {
+    kind: 'configuration',
+    retryable: false,
+    code: 'TOOL_NOT_FOUND',
+    source: kind,
+    details: { known },
   });
 }
 

@@ -39,7 +39,7 @@ export function createHttpTool(options: HttpOptions = {}): Tool {
   return {
     kind: 'http',
     async run(call) {
-      const request = buildRequest(call.config, call.commandId, call.timeoutMs);
+      const request = buildRequest(call.config, call.idempotencyKey ?? call.commandId, call.timeoutMs);
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = AbortSignal.any([call.signal, deadline]);
       const startedAt = performance.now();

@@ -1,4 +1,5 @@
 // The tools of this worker, by kind. Another kind is one more file here and one more line in `builtinTools`.
+import { createTaskSequenceTool } from '../pipeline/index.js';
 import { createHttpTool, type HttpOptions } from './http.js';
 import { noopTool } from './noop.js';
 import { createPythonTool, type PythonOptions } from './python.js';
@@ -13,7 +14,13 @@ export interface BuiltinToolOptions {
 }
 
 export function builtinTools(options: BuiltinToolOptions = {}): Tool[] {
-  return [noopTool, shellTool, createPythonTool(options.python), createHttpTool(options.http)];
+  return [
+    noopTool,
+    shellTool,
+    createPythonTool(options.python),
+    createHttpTool(options.http),
+    createTaskSequenceTool(),
+  ];
 }
 
 export function toolRegistry(tools: Iterable<Tool>): ToolRegistry {

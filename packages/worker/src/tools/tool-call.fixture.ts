@@ -16,6 +16,8 @@ export function toolCall(config: JsonObject, parts: Partial<ToolCall> = {}): Too
     step: 'fetch',
     attempt: 1,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    meta: {},
+    tools: new Map(),
     log: silentLog,
     ...parts,
   };

@@ -3,6 +3,7 @@
 import type { Json, JsonObject } from '@noetl/core';
 import type { WorkerLog } from '../log.js';
 import type { ErrorInfo } from './errors.js';
+import type { ToolRegistry } from './index.js';
 
 export interface ToolCall {
   /** Rendered tool configuration, `kind` included. */
@@ -12,13 +13,19 @@ export interface ToolCall {
   /** The context roots that the step mentions. */
   readonly context: JsonObject;
   readonly signal: AbortSignal;
-  /** Also the idempotency key: the same for every attempt. */
+  /** The same for every attempt. */
   readonly commandId: string;
+  /** What a target may recognise a repeated request by, when one command sends several. Absent: the command id. */
+  readonly idempotencyKey?: string;
   readonly executionId: string;
   readonly step: string;
   readonly attempt: number;
   /** What the author asked for; absent means the tool's own default. */
   readonly timeoutMs?: number;
+  /** What the engine noted about the command. */
+  readonly meta: JsonObject;
+  /** The tools of this worker, for a tool that runs others. */
+  readonly tools: ToolRegistry;
   readonly log: WorkerLog;
 }
 
@@ -36,6 +43,8 @@ export type ToolResult = {
   duration_ms?: number;
   /** Some output was dropped from the middle of stdout or stderr. */
   truncated?: boolean;
+  /** Values that policy rules and `set` of a single task leave for the execution's context, by key as written. */
+  context_updates?: JsonObject;
 };
 
 export interface Tool {

@@ -82,7 +82,8 @@ export function createCluster({ playbook, random, crash }: ClusterOptions): Clus
     for (;;) {
       const server = random.pick(servers);
       const state = server.state ?? rebuild();
-      if (random.chance(0.5)) catchUp(state);
+      // A stale decision costs a fold of the whole log: often enough to be met in every run, not in every fact.
+      if (random.chance(0.85)) catchUp(state);
       const expected = state.version;
       const decision = decide(compiled, state, fact, world());
       server.state = undefined;
@@ -119,14 +120,12 @@ export function assertReplays(
   state: Readonly<ExecutionState>,
   cuts: readonly number[],
 ): void {
-  const wanted = canonicalJson(state);
   for (const cut of [0, ...cuts]) {
     const prefix = initialState(EXECUTION);
     for (const row of log.slice(0, cut)) evolve(prefix, row);
     const resumed = restore(JSON.stringify(prefix));
     for (const row of log.slice(cut)) evolve(resumed, row);
-    const found = canonicalJson(resumed);
-    if (found !== wanted) throw new Error(`a fold from a snapshot at version ${cut} differs:\n${found}\n${wanted}`);
+    assertSame(state, resumed, `a fold from a snapshot at version ${cut} differs`);
   }
 }
 
@@ -136,7 +135,7 @@ function assertSame(left: unknown, right: unknown, message: string): void {
 }
 
 /** Equal as JSON. Runs after every fact, so it compares in place instead of writing both states out. */
-function same(left: unknown, right: unknown): boolean {
+export function same(left: unknown, right: unknown): boolean {
   if (Object.is(left, right)) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
   if (Array.isArray(left) !== Array.isArray(right)) return false;

@@ -1,4 +1,5 @@
 // Conditions of random playbooks, written twice: as the template the engine evaluates, and as a function the oracle trusts.
+import type { Json } from '../../json/types.js';
 import type { Condition } from '../../playbook/model.js';
 import type { Random } from './random.js';
 
@@ -6,6 +7,7 @@ export interface Workload {
   readonly low: number;
   readonly high: number;
   readonly flag: boolean;
+  readonly list: readonly Json[];
 }
 
 /** What a condition of one visit can look at. */
@@ -16,6 +18,8 @@ export interface View {
   readonly value: number | undefined;
   /** What the step's own `set` has written; undefined when it did not run. */
   readonly seen: number | undefined;
+  /** Items of its loop that failed; undefined when it has none, or it did not run. */
+  readonly lost: number | undefined;
 }
 
 export interface PlannedCondition {
@@ -27,7 +31,11 @@ export interface PlannedCondition {
 
 export const MAX_VISITS = 3;
 
-export function conditionFor(random: Random, step: string, use: 'guard' | 'arc' | 'error' | 'again'): PlannedCondition {
+export function conditionFor(
+  random: Random,
+  step: string,
+  use: 'guard' | 'arc' | 'error' | 'again' | 'loop' | 'piped',
+): PlannedCondition {
   const own = `["${step}"]`;
   switch (use) {
     case 'guard':
@@ -41,6 +49,14 @@ export function conditionFor(random: Random, step: string, use: 'guard' | 'arc' 
         outcome('{{ error is not none and workload.flag }}', (view) => view.failed && view.workload.flag),
         outcome('{{ error.message is defined }}', (view) => view.failed),
       ]);
+    case 'loop':
+      return random.pick([
+        outcome("{{ event.name == 'loop.done' }}", (view) => !view.failed),
+        plain('{{ output.data.stats.failed | default(0) > 0 }}', (view) => (view.lost ?? 0) > 0),
+        plain('{{ output.data.stats.failed | default(1) == 0 }}', (view) => view.lost === 0),
+      ]);
+    case 'piped':
+      return plain(`{{ ctx.piped${own} == 1 }}`, (view) => view.value === 1);
     case 'arc':
       return random.pick([
         ...onWorkload(random),

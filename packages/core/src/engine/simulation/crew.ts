@@ -7,6 +7,7 @@ import type { Answer, Cluster } from './cluster.js';
 import type { RandomGraph, StepPlan } from './graphs.js';
 import type { Random } from './random.js';
 import { called, completed, failed, posted, raised, started, type Told } from './reports.js';
+import { answerOf } from './work.js';
 
 export interface Crew {
   /** Does one thing. False: there is nothing left that anybody could do. */
@@ -19,6 +20,8 @@ interface Lease {
   readonly commandId: string;
   readonly step: string;
   readonly run: number;
+  /** Of the item, when the step loops. */
+  readonly index: number | null;
   readonly workerId: string;
   readonly token: number;
   stage: 'claimed' | 'started' | 'called';
@@ -37,6 +40,7 @@ const FOREIGN = [
   'ctx.updated',
   'command.requeued',
   'step.skipped',
+  'loop.done',
   'order.shipped',
 ];
 
@@ -58,15 +62,15 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     const held = answer.command;
     if (answer.refused === 'already_claimed') {
       if (held?.workerId !== workerId) return;
-      hold({ commandId, step: held.step, run: held.run, workerId, token: held.token });
+      hold({ commandId, step: held.step, run: held.run, index: held.iteration, workerId, token: held.token });
       return;
     }
     if (answer.refused !== undefined || command === undefined) return;
     const token = cluster.folded.commands[commandId]?.token ?? 0;
-    hold({ commandId, step: command.step, run: command.run, workerId, token });
+    hold({ commandId, step: command.step, run: command.run, index: command.iteration, workerId, token });
   }
 
-  function hold(lease: Pick<Lease, 'commandId' | 'step' | 'run' | 'workerId' | 'token'>): void {
+  function hold(lease: Pick<Lease, 'commandId' | 'step' | 'run' | 'index' | 'workerId' | 'token'>): void {
     const held = leases.get(lease.commandId);
     if (held?.token === lease.token) return;
     leases.set(lease.commandId, { ...lease, stage: 'claimed', unsure: false, closing: null });
@@ -75,7 +79,7 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
   function report(lease: Lease): void {
     const plan = plans.get(lease.step) as StepPlan;
     if (lease.closing === null && lease.stage === 'called' && random.chance(0.5)) lease.closing = cluster.nextId();
-    const fact = reportOf(lease, plan, failuresOf(lease) < plan.failures);
+    const fact = reportOf(lease, plan, mustFail(lease, plan));
     const answer = cluster.submit(fact);
     if (answer === undefined) {
       lease.unsure = true;
@@ -85,7 +89,7 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     if (over) {
       const gone = cluster.folded.commands[lease.commandId] === undefined;
       if (!gone) throw new Error(`the holder of ${lease.commandId} was refused: ${answer.refused}`);
-      if (!lease.unsure && !isTerminal(cluster.folded))
+      if (!lease.unsure && !isTerminal(cluster.folded) && !wasCancelled(lease))
         throw new Error(`${lease.commandId} was closed behind its worker's back`);
     }
     if (over || lease.stage === 'called') {
@@ -102,7 +106,7 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     const row = () => {
       if (lease.stage === 'claimed') return started(told);
       if (lease.stage === 'started') {
-        if (!fails) return called(told, { value: plan.value });
+        if (!fails) return called(told, answerOf(plan, lease));
         return plan.raises ? raised(told) : called(told, null, 'error');
       }
       if (!fails) return completed(told);
@@ -110,6 +114,16 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     };
     // A worker of the reference knows no tokens; it is recognised by its name.
     return random.chance(0.2) ? { type: 'event', row: row() } : { type: 'event', row: row(), token: lease.token };
+  }
+
+  function mustFail(lease: Lease, plan: StepPlan): boolean {
+    if (lease.index !== null) return plan.loop?.bad.has(lease.index) === true;
+    return plan.failures > 0 && failuresOf(lease) < plan.failures;
+  }
+
+  /** A loop that fails fast takes its other items back from their workers. */
+  function wasCancelled({ commandId }: Lease): boolean {
+    return cluster.log.some((row) => row.command_id === commandId && row.event_type === 'command.cancelled');
   }
 
   /** How many answers of this visit were errors so far; what the next one is follows from it. */

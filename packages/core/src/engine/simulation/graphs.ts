@@ -3,6 +3,7 @@
 import type { Condition, Playbook, Step } from '../../playbook/model.js';
 import { conditionFor, type PlannedCondition, type Workload } from './conditions.js';
 import type { Random } from './random.js';
+import { inputOf, type LoopPlan, type PipelinePlan, planLoop, planPipeline, toolOf } from './work.js';
 
 export interface PlannedArc {
   readonly to: string;
@@ -24,6 +25,9 @@ export interface StepPlan {
   readonly value: number;
   /** Counts its visits in `ctx`, so that a loop through it ends. */
   readonly counts: boolean;
+  /** Its items decide how it ends, not `failures`. */
+  readonly loop?: LoopPlan;
+  readonly pipeline?: PipelinePlan;
 }
 
 export interface RandomGraph {
@@ -49,11 +53,13 @@ export function randomGraph(random: Random): RandomGraph {
     definesEnd,
     density: random.pick([1, 1.5, 2.2, 3]),
     trouble: random.pick([0, 0, 0.15, 0.3]),
+    loops: random.pick([0, 0.2, 0.5]),
+    pipelines: random.pick([0, 0.3]),
   };
   const plans = names.map((_, index) => planStep(random, shape, index));
-  if (definesEnd) plans.push(plainPlan('end', random));
+  if (definesEnd) plans.push(plainPlan('end', random, shape));
   const finalStep = random.chance(0.15) ? 'wrap_up' : undefined;
-  if (finalStep !== undefined) plans.push(plainPlan(finalStep, random));
+  if (finalStep !== undefined) plans.push(plainPlan(finalStep, random, shape));
   const playbook: Playbook = {
     apiVersion: 'noetl.io/v2',
     kind: 'Playbook',
@@ -66,9 +72,15 @@ export function randomGraph(random: Random): RandomGraph {
       noNextIsError: random.chance(0.1),
     },
     // Document order must not matter to anything but ties.
-    steps: shuffled(random, plans).map(modelOf),
+    steps: shuffled(random, plans).map((plan) => modelOf(plan, names[0] as string)),
   };
-  const workload: Workload = { low: random.between(0, 3), high: random.between(0, 3), flag: random.chance(0.5) };
+  const workload: Workload = {
+    low: random.between(0, 3),
+    high: random.between(0, 3),
+    flag: random.chance(0.5),
+    // What comes from outside is data, also when it looks like a template.
+    list: Array.from({ length: random.pick([0, 1, 3, 5, 7]) }, (_, index) => random.pick([`item ${index}`, '{{ nothing }}'])),
+  };
   return { playbook, plans, workload, acyclic };
 }
 
@@ -78,6 +90,8 @@ interface Shape {
   readonly definesEnd: boolean;
   readonly density: number;
   readonly trouble: number;
+  readonly loops: number;
+  readonly pipelines: number;
 }
 
 function stepName(random: Random, index: number): string {
@@ -89,14 +103,20 @@ function planStep(random: Random, shape: Shape, index: number): StepPlan {
   const name = names[index] as string;
   const guard = index > 0 && random.chance(0.12) ? conditionFor(random, name, 'guard') : undefined;
   const fails = random.chance(trouble);
-  const onError = fails ? random.pick(['fail', 'fail', 'continue', 'retry'] as const) : 'fail';
+  const work = planWork(random, shape, fails);
+  // An item is not tried again by its step, so `retry` would be one more word for `fail`.
+  const onError = fails
+    ? random.pick(['fail', 'fail', 'continue', work.loop === undefined ? 'retry' : 'fail'] as const)
+    : 'fail';
   const arcs: PlannedArc[] = [];
   const forward = names.length - 1 - index;
   const wanted = Math.round(random.next() * shape.density * 2);
   for (let arc = 0; arc < wanted; arc++) {
     const to =
       forward > 0 && random.chance(0.9) ? (names[index + random.between(1, Math.min(forward, 5))] as string) : 'end';
-    const when = random.chance(0.45) ? conditionFor(random, name, 'arc') : undefined;
+    const special = work.loop !== undefined ? 'loop' : work.pipeline?.updates === true ? 'piped' : 'arc';
+    const use = random.chance(0.3) ? special : 'arc';
+    const when = random.chance(0.45) ? conditionFor(random, name, use) : undefined;
     arcs.push({ to, ...(when === undefined ? {} : { when }) });
   }
   if (fails && random.chance(0.6)) {
@@ -117,14 +137,27 @@ function planStep(random: Random, shape: Shape, index: number): StepPlan {
     onError,
     failFast: fails && random.chance(0.3),
     idempotent: !random.chance(0.1),
-    failures: !fails ? 0 : onError === 'retry' && random.chance(0.7) ? random.between(1, 2) : Number.POSITIVE_INFINITY,
+    failures:
+      !fails || work.loop !== undefined
+        ? 0
+        : onError === 'retry' && random.chance(0.7)
+          ? random.between(1, 2)
+          : Number.POSITIVE_INFINITY,
     raises: random.chance(0.5),
     value: random.between(0, 3),
     counts,
+    ...work,
   };
 }
 
-function plainPlan(name: string, random: Random): StepPlan {
+function planWork(random: Random, shape: Shape, fails: boolean): Pick<StepPlan, 'loop' | 'pipeline'> {
+  return {
+    ...(random.chance(shape.loops) ? { loop: planLoop(random, fails) } : {}),
+    ...(random.chance(shape.pipelines) ? { pipeline: planPipeline(random) } : {}),
+  };
+}
+
+function plainPlan(name: string, random: Random, shape: Shape): StepPlan {
   return {
     name,
     mode: 'exclusive',
@@ -136,20 +169,20 @@ function plainPlan(name: string, random: Random): StepPlan {
     raises: false,
     value: random.between(0, 3),
     counts: false,
+    ...planWork(random, shape, false),
   };
 }
 
-function modelOf(plan: StepPlan): Step {
+function modelOf(plan: StepPlan, entry: string): Step {
   const { name } = plan;
   const when: Condition | undefined = plan.guard?.source;
   return {
     name,
-    tool: {
-      type: 'single',
-      task: { label: name, kind: 'noop', config: {}, input: { who: name }, set: {}, policy: [], at: AT },
-    },
-    input: {},
+    tool: toolOf(plan),
+    ...(plan.loop === undefined ? {} : { loop: plan.loop.model }),
+    input: inputOf(plan),
     set: {
+      ...(name === entry ? { 'ctx.made': '{{ workload.list }}' } : {}),
       [`ctx.seen.${name}`]: '{{ workload.low }}',
       ...(plan.counts ? { [`ctx.visits.${name}`]: `{{ (ctx.visits["${name}"] | default(0) | int) + 1 }}` } : {}),
     },

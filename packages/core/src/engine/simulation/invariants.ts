@@ -1,12 +1,8 @@
 // What must be true of any log that ended, whatever happened on the way. Reads rows and the plan; asks the engine nothing.
-import { isObject } from '../../json/index.js';
-import type { JsonObject } from '../../json/types.js';
 import type { EventRow } from '../row.js';
 import type { RandomGraph } from './graphs.js';
 import { arcsOf } from './oracle.js';
-
-const TERMINAL: ReadonlySet<string> = new Set(['playbook.completed', 'playbook.failed', 'playbook_cancelled']);
-const CLOSING: ReadonlySet<string> = new Set(['command.completed', 'command.failed', 'command.cancelled']);
+import { CLOSING, detailOf, ensure, itemOf, metaOf, moves, objectOf, TERMINAL } from './rows.js';
 
 /** Throws with the first invariant that does not hold. */
 export function checkLog(graph: RandomGraph, all: readonly EventRow[]): void {
@@ -18,12 +14,6 @@ export function checkLog(graph: RandomGraph, all: readonly EventRow[]): void {
   checkVisits(graph, rows);
   checkVerdict(graph, rows);
   if (graph.acyclic) checkJoins(graph, rows);
-}
-
-/** Not an event that somebody else has posted: those are history only. */
-function moves(row: EventRow): boolean {
-  if (metaOf(row).external === true || row.event_type === 'order.shipped') return false;
-  return !row.event_type.startsWith('command.') || row.command_id !== null;
 }
 
 function checkVersions(rows: readonly EventRow[]): void {
@@ -66,12 +56,13 @@ function checkLostWorkers(graph: RandomGraph, rows: readonly EventRow[]): void {
   for (const row of rows) {
     const step = row.node_name ?? '';
     if (!once.has(step)) continue;
+    const isItem = itemOf(row) !== undefined;
     if (row.event_type === 'step.enter') lost.delete(step);
     if (row.event_type === 'command.requeued') ensure(metaOf(row).reason !== 'lease_expired', `'${step}' was put back`);
     if (row.event_type === 'command.failed' && objectOf(detailOf(row).error_info).code === 'WORKER_LOST')
       lost.add(step);
     if (row.event_type === 'command.issued')
-      ensure(!lost.has(step), `'${step}' was tried again after its worker was lost`);
+      ensure(isItem || !lost.has(step), `'${step}' was tried again after its worker was lost`);
   }
 }
 
@@ -108,6 +99,7 @@ function checkVisits(graph: RandomGraph, rows: readonly EventRow[]): void {
         break;
       }
       case 'command.issued':
+        if (itemOf(row) !== undefined) break; // checkLoops counts the open items
         ensure(!open.has(step), `'${step}' has two open commands (version ${row.stream_version})`);
         open.set(step, row.command_id ?? '');
         break;
@@ -135,12 +127,18 @@ function checkVerdict(graph: RandomGraph, rows: readonly EventRow[]): void {
     const step = row.node_name ?? '';
     if (row.event_type === 'step.enter' || (row.event_type === 'step.skipped' && metaOf(row).reason === 'guard'))
       visited.add(step);
-    if (row.event_type === 'command.failed' || row.event_type === 'step.failed') broken.add(step);
-    if (row.event_type === 'command.completed' && row.status === 'error') broken.add(step);
-    if (row.event_type === 'command.issued') broken.delete(step);
+    if (row.event_type === 'step.failed') broken.add(step);
+    if (plans.get(step)?.loop !== undefined) {
+      if (row.event_type === 'loop.done' && row.status === 'FAILED') broken.add(step);
+    } else {
+      if (row.event_type === 'command.failed') broken.add(step);
+      if (row.event_type === 'command.completed' && row.status === 'error') broken.add(step);
+      if (row.event_type === 'command.issued') broken.delete(step);
+    }
     if (row.event_type !== 'next.evaluated') continue;
     const plan = plans.get(step);
     const taken = detailOf(row).taken as number[];
+    ensure(!unhandled, `'${step}' was routed after a failure that nothing handled`);
     if (broken.delete(step) && plan?.onError !== 'continue' && taken.length === 0) unhandled = true;
     if (plan !== undefined) for (const index of taken) targets.add(arcsOf(graph, plan)[index]?.to ?? 'end');
   }
@@ -205,12 +203,4 @@ function reachable(graph: RandomGraph): Set<string> {
     else for (const { to } of arcsOf(graph, plan)) seen.add(to);
   }
   return seen;
-}
-
-const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
-const metaOf = (row: EventRow): JsonObject => objectOf(row.meta);
-const detailOf = (row: EventRow): JsonObject => objectOf(objectOf(row.result).context);
-
-function ensure(holds: boolean, message: string): void {
-  if (!holds) throw new Error(message);
 }

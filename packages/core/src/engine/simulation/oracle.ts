@@ -2,6 +2,7 @@
 import type { View } from './conditions.js';
 import type { RandomGraph, StepPlan } from './graphs.js';
 import { RETRY_ATTEMPTS } from './graphs.js';
+import { loopOutcome } from './work.js';
 
 export interface Expected {
   /** Steps that get a command, when no failure stops the run. */
@@ -21,40 +22,52 @@ export function expectedOf(graph: RandomGraph): Expected {
   const tokens = new Set([executor.entryStep]);
   const entered = new Set<string>();
   let failed = false;
+  let made = false;
   // Plans are in topological order: a forward arc always points to a later plan, `end` and the final step are the last two.
   for (const plan of graph.plans) {
     if (!tokens.has(plan.name) && plan.name !== executor.finalStep) continue;
-    const visit = visitOf(graph, plan);
+    const visit = visitOf(graph, plan, made);
     if (visit.entered) entered.add(plan.name);
     for (const to of visit.taken) tokens.add(to);
     failed ||= visit.unhandled;
+    made ||= plan.name === executor.entryStep && visit.sets;
   }
   return { entered, status: failed ? 'FAILED' : 'COMPLETED' };
 }
 
-function visitOf(graph: RandomGraph, plan: StepPlan): { entered: boolean; taken: string[]; unhandled: boolean } {
+interface Visit {
+  readonly entered: boolean;
+  /** Its `set` has run. */
+  readonly sets: boolean;
+  readonly taken: string[];
+  readonly unhandled: boolean;
+}
+
+function visitOf(graph: RandomGraph, plan: StepPlan, made: boolean): Visit {
   const { workload } = graph;
-  const blank: View = { workload, failed: false, value: undefined, seen: undefined };
+  const blank: View = { workload, failed: false, value: undefined, seen: undefined, lost: undefined };
   if (plan.guard?.holds?.(blank) === false)
-    return { entered: false, taken: takenBy(graph, plan, blank), unhandled: false };
+    return { entered: false, sets: false, taken: takenBy(graph, plan, blank), unhandled: false };
 
   const tries = plan.onError === 'retry' ? RETRY_ATTEMPTS : 1;
-  const fails = plan.failures >= tries;
+  const looped = plan.loop === undefined ? undefined : loopOutcome(plan.loop, workload, made);
+  const fails = looped?.failed ?? plan.failures >= tries;
   const tolerated = fails && plan.onError === 'continue';
   const view: View = {
     workload,
     failed: fails,
-    value: fails ? undefined : plan.value,
+    value: fails || looped !== undefined ? undefined : plan.value,
     seen: fails && !tolerated ? undefined : workload.low,
+    lost: looped?.lost,
   };
   const stops = fails && !tolerated;
   const taken = takenBy(graph, plan, view, stops);
-  if (taken.length > 0 || stops) return { entered: true, taken, unhandled: taken.length === 0 };
+  if (taken.length > 0 || stops) return { entered: true, sets: !stops, taken, unhandled: taken.length === 0 };
   const strict = graph.playbook.executor.noNextIsError && !fails && arcsOf(graph, plan).length > 0;
-  if (!strict) return { entered: true, taken, unhandled: false };
+  if (!strict) return { entered: true, sets: true, taken, unhandled: false };
   // Nothing matched although something must: the step fails, and its error arcs get their chance.
   const second = takenBy(graph, plan, { ...view, failed: true }, true);
-  return { entered: true, taken: second, unhandled: second.length === 0 };
+  return { entered: true, sets: true, taken: second, unhandled: second.length === 0 };
 }
 
 function takenBy(graph: RandomGraph, plan: StepPlan, view: View, onlyOutcome = false): string[] {

@@ -1,11 +1,14 @@
 // One seed: a random playbook, run under several interleavings, checked after every fact and at its end.
 
+import type { JsonObject } from '../../json/types.js';
 import { assertReplays, CATALOG, type Cluster, createCluster } from './cluster.js';
 import { createCrew } from './crew.js';
 import { type RandomGraph, randomGraph } from './graphs.js';
 import { checkLog } from './invariants.js';
 import { expectedOf } from './oracle.js';
 import { createRandom, type Random } from './random.js';
+import { itemOf } from './rows.js';
+import { checkWork } from './work-invariants.js';
 
 export interface Tally {
   runs: number;
@@ -14,6 +17,8 @@ export interface Tally {
   failed: number;
   cancelled: number;
   acyclic: number;
+  loops: number;
+  items: number;
 }
 
 /** More facts than this means that a run does not end. */
@@ -49,11 +54,12 @@ function simulate(graph: RandomGraph, random: Random, harsh: boolean): Cluster {
     crash: random.pick([0, 0.02, 0.1]),
   });
   const crew = createCrew(cluster, graph, random.fork('crew'), harsh);
+  const payload: JsonObject = { ...graph.workload, list: [...graph.workload.list] };
   const start = {
     type: 'start',
     path: graph.playbook.metadata.path,
     catalogId: CATALOG,
-    payload: { ...graph.workload },
+    payload,
     pool: 'shared',
     parentExecutionId: null,
     parentEventId: null,
@@ -66,6 +72,7 @@ function simulate(graph: RandomGraph, random: Random, harsh: boolean): Cluster {
   }
   crew.disperse();
   checkLog(graph, cluster.log);
+  checkWork(graph, cluster.log);
   assertReplays(
     cluster.log,
     cluster.folded,
@@ -77,6 +84,10 @@ function simulate(graph: RandomGraph, random: Random, harsh: boolean): Cluster {
 function count(tally: Tally, cluster: Cluster): void {
   tally.runs++;
   tally.events += cluster.log.length;
+  for (const row of cluster.log) {
+    if (row.event_type === 'loop.done' && isOurs(row.meta)) tally.loops++;
+    if (itemOf(row) !== undefined) tally.items++;
+  }
   const { status } = cluster.folded;
   if (status === 'COMPLETED') tally.completed++;
   else if (status === 'FAILED') tally.failed++;

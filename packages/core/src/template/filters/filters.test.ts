@@ -31,6 +31,7 @@ cases('text filters', [
   ['"" | split(",")', []],
   ['"a b c" | wordcount', 3],
   ['"it\'s - well_known" | wordcount', 3],
+  ['" a  b  c d ".rsplit(none, 2)', ['a  b', 'c', 'd']],
   ['"ab" | center(5)', '  ab '],
   ['"abc" | center(6)', ' abc  '],
   ['"%e" | format(255)', '2.550000e+02'],
