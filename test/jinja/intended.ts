@@ -42,6 +42,7 @@ export const INTENDED: readonly Intended[] = [
   { id: 'safe', dialect: 'safe', reason: 'Nothing is escaped by itself, so safe leaves a value as it is.' },
   { id: 'attr', dialect: 'attr', reason: 'Data has keys, not attributes.' },
   { id: 'sameas', dialect: 'sameas', reason: 'Data has no identity: sameas means equal.' },
+  { id: 'case', dialect: 'case', reason: 'Only text is lower or upper.' },
   {
     id: 'only-here',
     reason: 'Filters, tests and functions that Jinja2 does not have.',
@@ -65,15 +66,18 @@ export const INTENDED: readonly Intended[] = [
   },
   {
     id: 'printed-arguments',
-    reason: 'Methods of text print arguments that are not text.',
+    dialect: 'printed',
+    reason: 'Filters and methods of text print what is not text.',
     explains: ({ ours, imitated }) =>
       ours.ok && !imitated.ok && /expected str instance|must be str|arg must be str/.test(imitated.error),
   },
   {
     id: 'pairs',
-    reason: 'A list of pairs counts as a map.',
-    explains: ({ ours, imitated }) =>
-      ours.ok && !imitated.ok && /Can only get item pairs|'list' object has no attribute 'items'/.test(imitated.error),
+    reason: 'A list of pairs counts as a map, text never does.',
+    explains: ({ ours, jinja, imitated }) =>
+      ours.ok
+        ? !imitated.ok && /Can only get item pairs|'list' object has no attribute 'items'/.test(imitated.error)
+        : jinja.ok && ours.error === 'expected a map, not text',
   },
   {
     id: 'unhashable',

@@ -263,6 +263,12 @@ def environment(dialect):
         number = lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)
         env.tests["float"] = lambda value: number(value) and float(value) != int(value)
         env.tests["integer"] = lambda value: number(value) and float(value) == int(value)
+    prints = lambda value: "printed" in dialect if not isinstance(value, jinja2.Undefined) else "nothing" in dialect
+    env.filters["truncate"] = printed_first(env.filters["truncate"], 1, text, prints)
+    env.filters["indent"] = printed_first(env.filters["indent"], 0, text, prints)
+    if "case" in dialect:
+        env.tests["lower"] = lambda value: isinstance(value, str) and value.islower()
+        env.tests["upper"] = lambda value: isinstance(value, str) and value.isupper()
     if "sameas" in dialect:
         env.tests["sameas"] = lambda value, other: value == other
     if "attr" in dialect:
@@ -279,8 +285,6 @@ def environment(dialect):
         env.tests["in"] = lambda value, container: not (absent(value) and isinstance(container, str)) and value in container
         for name in ("min", "max"):
             env.filters[name] = without_nothing(env.filters[name])
-        for name in ("truncate", "indent"):
-            env.filters[name] = printed_first(env.filters[name], text)
     return env
 
 
@@ -318,9 +322,13 @@ def without_nothing(function):
     return call
 
 
-def printed_first(function, text):
+def printed_first(function, position, text, prints):
+    """The subject of the filter as text, when it is of a kind that the rule prints."""
+
     def call(*args, **kwargs):
-        return function(*(text(arg) if isinstance(arg, jinja2.Undefined) else arg for arg in args), **kwargs)
+        subject = args[position]
+        printed = text(subject) if prints(subject) else subject
+        return function(*args[:position], printed, *args[position + 1 :], **kwargs)
 
     call.__dict__.update(getattr(function, "__dict__", {}))
     return call

@@ -165,10 +165,10 @@ function compileConcat(parts: readonly Eval[], at: number): Eval {
   };
 }
 
-/** Argument closures in order; a missing argument is undefined. */
+/** Argument closures in order; an argument left out is undefined, one that is given but nothing is null. */
 export function compileArgs(compiler: Compiler, args: readonly (Expr | undefined)[]): (run: Run) => unknown[] {
   const evals = args.map((arg) => arg && compileExpression(compiler, arg));
-  return (run) => evals.map((evaluate) => (evaluate ? plain(evaluate(run)) : undefined));
+  return (run) => evals.map((evaluate) => (evaluate ? present(plain(evaluate(run))) : undefined));
 }
 
 export function namedArgs(compiler: Compiler, args: Args): (run: Run) => MapValue {

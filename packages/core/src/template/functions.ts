@@ -1,11 +1,13 @@
 // The functions a template can call. Time is data here: the caller puts it into the scope, so that an
 // evaluation is repeatable.
 import { TemplateError } from './error.js';
-import { isInteger, isMap, isNothing, kindOf, type MapValue, put } from './kinds.js';
+import { entriesOf } from './filters/maps.js';
+import { isInteger, isNothing, kindOf, type MapValue, put } from './kinds.js';
 import { LIMITS, spend } from './limits.js';
 import type { Run, Scope } from './scope.js';
 import { type Signature, signature } from './signature.js';
 import { suggestion } from './suggest.js';
+import { keyOf } from './values.js';
 import { plain } from './views.js';
 
 /** What templates may ask of the world outside their data. */
@@ -37,8 +39,12 @@ interface TemplateFunction {
 const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   now: { signature: signature(''), takesKeys: false, call: (_args, _keys, run) => functionsOf(run.scope).now() },
   range: { signature: signature('start stop? step?'), takesKeys: false, call: (args, _keys, run) => range(args, run) },
-  dict: { signature: signature('map?'), takesKeys: true, call: ([map], keys) => merged(map, keys) },
-  namespace: { signature: signature('map?'), takesKeys: true, call: ([map], keys) => namespaced(merged(map, keys)) },
+  dict: { signature: signature('map?'), takesKeys: true, call: ([map], keys, run) => merged(map, keys, run) },
+  namespace: {
+    signature: signature('map?'),
+    takesKeys: true,
+    call: ([map], keys, run) => namespaced(merged(map, keys, run)),
+  },
 };
 
 export function findFunction(name: string): TemplateFunction {
@@ -62,11 +68,10 @@ export function assignField(target: unknown, field: string, value: unknown): voi
   put(target as MapValue, field, value);
 }
 
-function merged(map: unknown, keys: MapValue): MapValue {
-  const base = plain(map);
-  if (!isNothing(base) && !isMap(base)) throw new TemplateError(`expected a map, not ${kindOf(base)}`);
+function merged(map: unknown, keys: MapValue, run: Run): MapValue {
   const result: MapValue = {};
-  for (const source of [base ?? {}, keys]) for (const key of Object.keys(source)) put(result, key, source[key]);
+  for (const [key, value] of entriesOf(map, run)) put(result, keyOf(plain(key)), value);
+  for (const key of Object.keys(keys)) put(result, key, keys[key]);
   return result;
 }
 

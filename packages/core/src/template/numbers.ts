@@ -52,7 +52,7 @@ export function floorDivide(a: Numeric, b: Numeric): Numeric {
   return exact(
     a,
     b,
-    (x, y) => (isExact(x) && isExact(y) ? floorQuotient(x, y) : Math.floor(x / y)),
+    (x, y) => (isExact(x) && isExact(y) ? floorQuotient(x, y) : floatFloor(x, y)),
     (x, y) => (x - bigModulo(x, y)) / y,
   );
 }
@@ -131,6 +131,13 @@ function isExact(value: Numeric): boolean {
 function floorQuotient(x: number, y: number): number {
   const multiple = x - floorModulo(x, y);
   return isExact(multiple) ? multiple / y : Number.NaN;
+}
+
+/** As Python does it: from the remainder, because `x / y` may already have been rounded over the next whole number. */
+function floatFloor(x: number, y: number): number {
+  const quotient = (x - floorModulo(x, y)) / y;
+  const floor = Math.floor(quotient);
+  return quotient - floor > 0.5 ? floor + 1 : floor;
 }
 
 function floorModulo(x: number, y: number): number {

@@ -130,6 +130,7 @@ cases('map filters', [
 
 cases('default', [
   ['missing | default("x")', 'x'],
+  ['"" | default(absent, true)', null],
   ['missing | default', ''],
   ['"" | default("x")', ''],
   ['"" | default("x", true)', 'x'],

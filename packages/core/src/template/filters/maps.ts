@@ -19,11 +19,10 @@ const length = filter('', (value, _, run) => {
 /** Replaces what is missing: undefined and null alike; with `true` also whatever is falsy. */
 const orElse = filter(
   'default_value|value? boolean?',
-  (value, args, run) => {
-    const [fallback, boolean] = args;
+  (value, [fallback, boolean], run) => {
     if (!isNothing(value) && !(truthy(boolean, run) && !truthy(value, run))) return value;
-    // `default(none)` asks for nothing; only `default()` and `default(boolean=true)` leave the choice to us.
-    return fallback === undefined && args.length !== 1 ? '' : fallback;
+    // `default(none)` asks for nothing; only an argument that is left out means empty text.
+    return fallback === undefined ? '' : fallback;
   },
   keepsViews,
 );
