@@ -38,7 +38,10 @@ try {
   });
   const given = process.argv.slice(2);
   const args = given.includes('--group') ? given : ['--group', 'A', ...given];
-  const run = spawn(process.execPath, [join(CORPUS, 'run.mjs'), '--server', server, ...args], { cwd: ROOT, stdio: 'inherit' });
+  const run = spawn(process.execPath, [join(CORPUS, 'run.mjs'), '--server', server, ...args], {
+    cwd: ROOT,
+    stdio: 'inherit',
+  });
   [exitCode] = await once(run, 'exit');
 } finally {
   stack.kill('SIGTERM');

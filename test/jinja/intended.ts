@@ -1,5 +1,5 @@
 // Every difference from Jinja2 that we mean, each with its row in docs/templates.md. A row with a dialect explains a
-// difference when Jinja2 taught that one rule (oracle.py) gives our answer; the others look at the two answers themselves.
+// difference when Jinja2 taught that one rule (dialect.py) gives our answer; the others look at the two answers themselves.
 import { isTemplate } from '../../packages/core/src/template/index.js';
 import type { Case, Outcome } from './compare.js';
 

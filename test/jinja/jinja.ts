@@ -37,7 +37,9 @@ function hasJinja(): boolean {
 }
 
 export function startJinja(): Jinja {
-  const child = spawn(PYTHON, [ORACLE], { stdio: ['pipe', 'pipe', 'inherit'], env: { PYTHONHASHSEED: '0' } });
+  // A fixed hash seed for a repeatable order of sets, no byte code in the source tree, no warnings about odd templates.
+  const env = { PYTHONHASHSEED: '0', PYTHONDONTWRITEBYTECODE: '1', PYTHONWARNINGS: 'ignore' };
+  const child = spawn(PYTHON, [ORACLE], { stdio: ['pipe', 'pipe', 'inherit'], env });
   const waiting = new Map<number, (outcome: Outcome) => void>();
   const exited = once(child, 'exit');
   let next = 0;

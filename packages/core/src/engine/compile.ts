@@ -68,7 +68,8 @@ export interface CompiledEntry {
 
 export interface CompiledTool {
   readonly task: Task;
-  readonly config: ValueTemplate;
+  /** Parts of one object. */
+  readonly config: readonly ValueTemplate[];
   /** Source code of a script: rendered only when every name in it is known, else it is the author's own braces. */
   readonly code: Template | undefined;
   /** The code asks for the whole `context`. */
@@ -148,10 +149,19 @@ function compileTool(step: Step): CompiledTool {
   const source = typeof code === 'string' ? code : undefined;
   return {
     task,
-    config: compileValue(source === undefined ? task.config : config, { textKeys: TEXT_FIELDS }),
+    config: compileConfig(source === undefined ? task.config : config),
     code: source === undefined ? undefined : compileCode(source),
     wantsContext: source !== undefined && /\b(context|variables)\b/.test(source),
   };
+}
+
+/** Text fields are those of the tool itself: a field called `query` deep inside a request body keeps its type. */
+function compileConfig(config: JsonObject): readonly ValueTemplate[] {
+  const isText = ([key, value]: [string, Json]) => TEXT_FIELDS.has(key) && typeof value === 'string';
+  const fields = Object.entries(config);
+  const text = Object.fromEntries(fields.filter(isText));
+  const rest = Object.fromEntries(fields.filter((field) => !isText(field)));
+  return [compileValue(rest), compileValue(text, { textKeys: TEXT_FIELDS })];
 }
 
 function compileCode(source: string): Template | undefined {

@@ -163,3 +163,13 @@ it('shows a step what the one before it returned, as `result`', () => {
   story.does('start', { n: 7 });
   expect(story.last('command.issued').context).toMatchObject({ tool_config: { message: 7 } });
 });
+
+it('keeps the type of a value deep inside a tool, whatever its field is called', () => {
+  const story = given(
+    `
+  - step: start
+    tool: { kind: http, url: "{{ workload.n }}", json: { code: "{{ workload.n }}" } }`,
+    'workload: { n: 4 }',
+  ).start();
+  expect(story.last('command.issued').context).toMatchObject({ tool_config: { url: '4', json: { code: 4 } } });
+});

@@ -145,7 +145,8 @@ function render(turn: Turn, compiled: CompiledStep, locals: Record<string, unkno
       render_context: tool.wantsContext ? { ...flatContext(turn.state), ...roots } : roots,
     };
   }
-  const config: JsonObject = { kind: tool.task.kind, ...objectOf(tool.config.render(scope)) };
+  const config: JsonObject = { kind: tool.task.kind };
+  for (const part of tool.config) Object.assign(config, objectOf(part.render(scope)));
   const code = tool.task.config.code;
   if (code !== undefined) {
     // Doubled braces may belong to the script itself (an f-string): only names we know make it ours.

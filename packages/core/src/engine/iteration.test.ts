@@ -127,6 +127,42 @@ describe('an item that fails', () => {
   });
 });
 
+describe('an item that cannot be rendered', () => {
+  const shares = (spec: string) =>
+    given(`
+  - step: start
+    loop: { in: [2, 0, 1], iterator: item, spec: ${spec} }
+    tool: { kind: noop, message: "{{ 6 / item }}" }
+    next: { arcs: [{ step: rescue, when: "{{ event.name == 'call.error' }}" }, { step: after }] }
+  - step: rescue
+    tool: { kind: noop }
+  - step: after
+    tool: { kind: noop }`).start();
+
+  it('lets the items that are running finish before the step fails', () => {
+    const story = shares('{ mode: parallel }');
+    expect(story.open()).toEqual(['start']);
+    story.does('start', 3);
+    expect(story.open()).toEqual(['rescue']);
+    expect(story.steps('next.evaluated')).toEqual(['start']);
+  });
+
+  it('is collected with on_error: continue', () => {
+    const story = shares('{ policy: { on_error: continue } }').does('start', 3).does('start', 6);
+    expect(story.state.steps.start?.data).toMatchObject({
+      results: [3, null, 6],
+      errors: [{ index: 1, error: expect.stringContaining('division by zero') }],
+    });
+    expect(story.open()).toEqual(['after']);
+  });
+
+  it('takes the others back with on_error: fail_fast', () => {
+    const story = shares('{ mode: parallel, policy: { on_error: fail_fast } }');
+    expect(story.steps('command.cancelled')).toHaveLength(1);
+    expect(story.open()).toEqual(['rescue']);
+  });
+});
+
 it('a collection that is none fails the step, where an error arc can handle it', () => {
   const story = given(
     `

@@ -65,6 +65,16 @@ describe('the value of a list', () => {
     });
   });
 
+  it('goes by the order of the tasks, not of the keys', () => {
+    const value = pipelineValue({ 1: { y: 'last' }, 2: { y: 'first' }, _pipeline: ['2', '1'] });
+    expect(value).toMatchObject({ y: 'last' });
+  });
+
+  it('shows a task whatever it is called', () => {
+    const value = pipelineValue(JSON.parse('{"__proto__": {"y": 1}, "_pipeline": ["__proto__"]}'));
+    expect(JSON.stringify(value)).toBe('{"y":1,"__proto__":{"y":1},"_prev":{"y":1},"results":{"__proto__":{"y":1}}}');
+  });
+
   it("leaves a user's own object of objects alone", () => {
     expect(pipelineValue({ a: { x: 1 }, b: { x: 2 } })).toEqual({ a: { x: 1 }, b: { x: 2 } });
   });

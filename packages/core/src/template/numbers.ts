@@ -74,7 +74,9 @@ export function power(a: Numeric, b: Numeric): Numeric {
     return normalise(bounded(BigInt(a) ** BigInt(b)));
   }
   if (Number(a) === 0 && Number(b) < 0) throw new TemplateError('zero cannot be raised to a negative power');
-  const result = Number(a) ** Number(b);
+  // The engine rounds `7 ** -2` differently from 1 / 49, which is the nearest number.
+  const inverse = isExact(a) && isExact(b) ? Number(a) ** -Number(b) : Number.NaN;
+  const result = Number.isSafeInteger(inverse) ? 1 / inverse : Number(a) ** Number(b);
   if (Number.isNaN(result)) throw new TemplateError('a negative number has no fractional power');
   return finite(result);
 }

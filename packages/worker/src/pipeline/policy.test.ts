@@ -26,6 +26,7 @@ describe('the shapes of a rule', () => {
     ['else with then', '{"else": {"then": {"do": "break"}}}'],
     ['else with do', '{"else": {"do": "break"}}'],
     ['else with do and set', '{"else": {"do": "break", "set": {"ctx.x": 1}}}'],
+    ['else beside a condition that does not hold', '{"when": false, "else": {"do": "break"}}'],
     ['an empty else beside then', '{"else": null, "then": {"do": "break"}}'],
     ['the older expr', '{"expr": "{{ output.data == 1 }}", "do": "break"}'],
   ])('%s', async (_shape, rule) => {
@@ -82,6 +83,13 @@ describe('actions', () => {
     const count = noop(1, { set: { 'ctx.n': '{{ (ctx.n | default(0)) + 1 }}' } });
     const data = await dataOf([{ count }, { check: noop('{{ ctx.n }}', policy(again)) }]);
     expect(data).toMatchObject({ check: 3, _pipeline: ['count', 'check'] });
+  });
+
+  it('jump back moves a task to the end of the order they finished in', async () => {
+    const twice = when('{{ _prev == 2 }}', { do: 'break' });
+    const first = noop('{{ b | default(1) }}', policy(twice));
+    const tasks = [{ a: first }, { b: noop(2, policy(always({ do: 'jump', to: 'a' }))) }];
+    expect(await dataOf(tasks)).toMatchObject({ a: 2, _pipeline: ['b', 'a'] });
   });
 
   it.each(['nowhere', 'previous', ''])('jump to %o fails when there is no such task', async (to) => {

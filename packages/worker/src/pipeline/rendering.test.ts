@@ -121,6 +121,11 @@ describe('text for another interpreter', () => {
     expect(await dataOf([{ a: { kind: 'python', code } }])).toMatchObject({ a: '{1} {x}' });
   });
 
+  it('code that also has names of its own is left alone', async () => {
+    const code = 'x = 1\nresult = f"{{x}} {{n}}"';
+    expect(await dataOf([{ a: { kind: 'python', code } }], { context: { n: 41 } })).toMatchObject({ a: '{x} {n}' });
+  });
+
   it('a script gets its inputs, also those of the step', async () => {
     const task = { kind: 'python', input: { a: '{{ first.n }}' }, code: 'result = [a, b]' };
     const data = await dataOf([{ first: noop({ n: 1 }) }, { second: task }], { input: { b: 2 } });

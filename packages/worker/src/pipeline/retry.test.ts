@@ -121,6 +121,12 @@ describe('retry', () => {
     expect(other).not.toBe(first);
   });
 
+  it('of a success is another request, with an idempotency key of its own', async () => {
+    const pending = when('{{ output.data.calls < 3 }}', { do: 'retry', backoff: 'none', attempts: 5 });
+    await dataOf([{ a: http(policy(pending)) }]);
+    expect(new Set(seen.map(({ key }) => key)).size).toBe(3);
+  });
+
   it('sends the credential of the task every time', async () => {
     statuses = [503];
     await dataOf([{ a: http({ auth: { type: 'bearer', token: '{{ workload.t }}' }, ...policy(retryErrors()) }) }], {

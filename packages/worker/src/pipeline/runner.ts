@@ -145,8 +145,8 @@ async function waitBeforeRetry(
   const ms = retryDelayMs({ backoff, delaySeconds, retry, retryAfterSeconds, random });
   call.log.debug({ command_id: call.commandId, task: task.label, retry, delay_ms: ms }, 'task is retried');
   if (ms === 0) return;
+  // An abort ends the wait early; the loop sees it before it runs anything.
   await pause(ms, undefined, { signal: call.signal }).catch(() => undefined);
-  call.signal.throwIfAborted();
 }
 
 function failureOf(execution: Execution, cause?: unknown): Failure {

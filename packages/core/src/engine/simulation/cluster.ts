@@ -2,8 +2,7 @@
 // commits only when the log has not moved on in the meantime. Either may crash before or after a commit, at any fact.
 import type { Id } from '../../ids/index.js';
 import { canonicalJson } from '../../json/index.js';
-import type { Playbook } from '../../playbook/model.js';
-import { compilePlaybook } from '../compile.js';
+import type { CompiledPlaybook } from '../compile.js';
 import { type Decision, decide, type Fact } from '../decide.js';
 import { evolve } from '../evolve.js';
 import type { EventRow } from '../row.js';
@@ -29,14 +28,13 @@ export interface Cluster {
 }
 
 export interface ClusterOptions {
-  readonly playbook: Playbook;
+  readonly compiled: CompiledPlaybook;
   readonly random: Random;
   /** Probability of a crash around each commit. */
   readonly crash: number;
 }
 
-export function createCluster({ playbook, random, crash }: ClusterOptions): Cluster {
-  const compiled = compilePlaybook(playbook);
+export function createCluster({ compiled, random, crash }: ClusterOptions): Cluster {
   const log: EventRow[] = [];
   const stored = new Set<Id>();
   const snapshots: string[] = [];

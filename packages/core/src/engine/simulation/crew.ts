@@ -7,7 +7,7 @@ import type { Answer, Cluster } from './cluster.js';
 import type { RandomGraph, StepPlan } from './graphs.js';
 import type { Random } from './random.js';
 import { called, completed, failed, posted, raised, started, type Told } from './reports.js';
-import { answerOf } from './work.js';
+import { answerOf, errorAnswerOf } from './work.js';
 
 export interface Crew {
   /** Does one thing. False: there is nothing left that anybody could do. */
@@ -107,7 +107,7 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
       if (lease.stage === 'claimed') return started(told);
       if (lease.stage === 'started') {
         if (!fails) return called(told, answerOf(plan, lease));
-        return plan.raises ? raised(told) : called(told, null, 'error');
+        return plan.raises ? raised(told) : called(told, errorAnswerOf(plan, lease), 'error');
       }
       if (!fails) return completed(told);
       return plan.raises ? failed(told) : completed(told, 'error');

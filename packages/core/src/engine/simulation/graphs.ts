@@ -52,7 +52,7 @@ export function randomGraph(random: Random): RandomGraph {
     acyclic,
     definesEnd,
     density: random.pick([1, 1.5, 2.2, 3]),
-    trouble: random.pick([0, 0, 0.15, 0.3]),
+    trouble: random.pick([0, 0, 0.15, 0.4]),
     loops: random.pick([0, 0.2, 0.5]),
     pipelines: random.pick([0, 0.3]),
   };
@@ -79,7 +79,9 @@ export function randomGraph(random: Random): RandomGraph {
     high: random.between(0, 3),
     flag: random.chance(0.5),
     // What comes from outside is data, also when it looks like a template.
-    list: Array.from({ length: random.pick([0, 1, 3, 5, 7]) }, (_, index) => random.pick([`item ${index}`, '{{ nothing }}'])),
+    list: Array.from({ length: random.pick([0, 1, 3, 5, 7]) }, (_, index) =>
+      random.pick([`item ${index}`, '{{ nothing }}']),
+    ),
   };
   return { playbook, plans, workload, acyclic };
 }

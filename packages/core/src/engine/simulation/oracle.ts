@@ -52,7 +52,8 @@ function visitOf(graph: RandomGraph, plan: StepPlan, made: boolean): Visit {
   const tries = plan.onError === 'retry' ? RETRY_ATTEMPTS : 1;
   const looped = plan.loop === undefined ? undefined : loopOutcome(plan.loop, workload, made);
   const fails = looped?.failed ?? plan.failures >= tries;
-  const tolerated = fails && plan.onError === 'continue';
+  const tolerates = plan.onError === 'continue';
+  const tolerated = fails && tolerates;
   const view: View = {
     workload,
     failed: fails,
@@ -66,8 +67,8 @@ function visitOf(graph: RandomGraph, plan: StepPlan, made: boolean): Visit {
   const strict = graph.playbook.executor.noNextIsError && !fails && arcsOf(graph, plan).length > 0;
   if (!strict) return { entered: true, sets: true, taken, unhandled: false };
   // Nothing matched although something must: the step fails, and its error arcs get their chance.
-  const second = takenBy(graph, plan, { ...view, failed: true }, true);
-  return { entered: true, sets: true, taken: second, unhandled: second.length === 0 };
+  const second = takenBy(graph, plan, { ...view, failed: true }, !tolerates);
+  return { entered: true, sets: true, taken: second, unhandled: second.length === 0 && !tolerates };
 }
 
 function takenBy(graph: RandomGraph, plan: StepPlan, view: View, onlyOutcome = false): string[] {

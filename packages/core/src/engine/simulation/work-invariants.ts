@@ -157,7 +157,8 @@ function close(book: Book, row: EventRow, next: EventRow | undefined): void {
   const answer = book.answers.get(id);
   const ok = row.event_type === 'command.completed' && row.status === 'success' && answer?.ok === true;
   book.answers.delete(id);
-  if (ok) checkUpdates(plan, index ?? null, next);
+  const reported = objectOf(answer?.data)._context_updates !== undefined && row.event_type === 'command.completed';
+  if (ok || reported) checkUpdates(plan, index ?? null, ok, next);
   if (visit === undefined) {
     if (!ok || answer === undefined) return;
     const piece = { run: book.runs.get(id) ?? 0, index: null };
@@ -177,11 +178,11 @@ function close(book: Book, row: EventRow, next: EventRow | undefined): void {
 }
 
 /** What a list of tools has set is in the log before anything is decided on it. */
-function checkUpdates(plan: StepPlan, index: number | null, next: EventRow | undefined): void {
+function checkUpdates(plan: StepPlan, index: number | null, ok: boolean, next: EventRow | undefined): void {
   const isUpdate = next?.event_type === 'ctx.updated' && moves(next);
   if (plan.pipeline?.updates !== true) return;
   ensure(isUpdate, 'what its tools have set is lost');
-  const wanted = updatesOf(plan, { run: 0, index });
+  const wanted = updatesOf(plan, { run: 0, index }, ok);
   mustEqual(next === undefined ? null : (detailOf(next).values ?? null), wanted, 'its tools have set');
 }
 

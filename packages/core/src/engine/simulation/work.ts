@@ -131,6 +131,11 @@ export function answerOf(work: Work, piece: Piece): Json {
   return { ...Object.fromEntries(tasksOf(work, piece)), _pipeline: [...pipeline.labels], ...updates };
 }
 
+/** What it reports when it answers with an error: a list of tools may have set something before its last task failed. */
+export function errorAnswerOf(work: Work, piece: Piece): Json {
+  return work.pipeline?.updates === true ? { _context_updates: updatesOf(work, piece, false) } : null;
+}
+
 /** What later steps must see of that answer. */
 export function shownValue(work: Work, piece: Piece): Json {
   const labels = work.pipeline?.labels ?? [];
@@ -141,7 +146,8 @@ export function shownValue(work: Work, piece: Piece): Json {
   return { ...fields, ...Object.fromEntries(tasks), _prev: last, results: Object.fromEntries(tasks) };
 }
 
-export function updatesOf({ name, value }: Work, { index }: Piece): JsonObject {
+export function updatesOf({ name, value }: Work, { index }: Piece, ok = true): JsonObject {
+  if (!ok) return { [`ctx.piped.${name}`]: 'not finished' };
   return { [`ctx.piped.${name}`]: index === null ? value : `${value} of item ${index}` };
 }
 

@@ -131,6 +131,7 @@ cases('map filters', [
 cases('default', [
   ['missing | default("x")', 'x'],
   ['"" | default(absent, true)', null],
+  ['dict([["a", 1], [2, "b"]], c=3)', { a: 1, '2': 'b', c: 3 }],
   ['missing | default', ''],
   ['"" | default("x")', ''],
   ['"" | default("x", true)', 'x'],
