@@ -183,7 +183,7 @@ function close(state: ExecutionState, command: CommandState, status: string, row
   const error = call?.error ?? `tool status ${status}`;
   if (command.iteration !== null && step.loop !== null) {
     if (failed) return failIteration(step.loop, command.iteration, error, call?.info ?? null);
-    return endIteration(step.loop, command.iteration, valueOf(command, call?.data ?? null));
+    return endIteration(step.loop, command.iteration, shownValue(command, call?.data ?? null));
   }
   if (call !== null && call.data !== null) keepData(state, command, step, call.data);
   if (failed) return fail(step, error, call?.info ?? null, row);
@@ -193,13 +193,13 @@ function close(state: ExecutionState, command: CommandState, status: string, row
 }
 
 function keepData(state: ExecutionState, command: CommandState, step: StepState, data: Json): void {
-  step.data = valueOf(command, data);
+  step.data = shownValue(command, data);
   step.hasData = true;
   state.lastStep = command.step;
 }
 
 /** The value that later steps see: a list of tools shows the fields of all its tasks beside their labels. */
-function valueOf(command: CommandState, data: Json): Json {
+function shownValue(command: CommandState, data: Json): Json {
   return command.toolKind === PIPELINE ? pipelineValue(data) : data;
 }
 
