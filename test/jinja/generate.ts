@@ -227,7 +227,11 @@ export function generateExpressions(seed: number, count: number): string[] {
     const parts = Array.from({ length: 2 + below(4) }, operand);
     const operator = () =>
       pick('+', '-', '*', '/', '//', '%', '**', '~', '==', '<', '>=', '!=', 'and', 'or', 'and not', 'in xs or');
-    const joined = parts.reduce((left, right) => `${left} ${operator()} ${right}`);
+    const joined = parts.reduce((left, right) => {
+      const chosen = operator();
+      // A tower of powers would keep Python busy for hours.
+      return `${left} ${chosen === '**' && left.includes('**') ? '*' : chosen} ${right}`;
+    });
     return (
       pick('', 'not ') + joined + pick('', '', ' is odd', ' is defined', ` if ${leaf('boolean')} else 0`, ' | string')
     );

@@ -42,6 +42,7 @@ function unsupportedParts(step: Step): Diagnostic[] {
   const ignored: string[] = [];
   if (step.emit !== undefined) ignored.push('`emit`');
   if (step.output !== undefined) ignored.push('`output`');
+  if (step.loop !== undefined && step.spec.onError === 'retry') ignored.push('`spec.on_error: retry` on a loop');
   if (step.loop?.mode === 'cursor') parts.push('a `cursor` loop');
   const diagnostic = (severity: Severity, code: string, message: string): Diagnostic => ({
     severity,

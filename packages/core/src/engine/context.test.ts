@@ -173,3 +173,12 @@ it('keeps the type of a value deep inside a tool, whatever its field is called',
   ).start();
   expect(story.last('command.issued').context).toMatchObject({ tool_config: { url: '4', json: { code: 4 } } });
 });
+
+it('`set` of the tool itself sees the bare result, and comes before `set` of the step', () => {
+  const story = given(`
+  - step: start
+    tool: { kind: noop, set: { ctx.n: "{{ output.n }}" } }
+    set: { ctx.m: "{{ ctx.n + output.data.n }}" }`).start();
+  story.does('start', { n: 2 });
+  expect(story.state.ctx).toEqual({ n: 2, m: 4 });
+});

@@ -149,6 +149,7 @@ export function applyEvent(state: ExecutionState, event: DomainEvent, row: Event
       state.error = event.error;
       state.endedAt = row.created_at;
       state.waiting = dictionary();
+      for (const name in state.steps) cutShort(stepOf(state, name), row);
       return;
   }
 }
@@ -214,6 +215,15 @@ function endLoop(state: ExecutionState, name: string, step: StepState, status: s
   if (status === 'FAILED')
     return fail(step, `item ${first?.index ?? 0}: ${first?.error ?? 'failed'}`, first?.info ?? null, row);
   step.phase = 'done';
+  step.finishedAt = row.created_at;
+}
+
+/** Only a loop can be under way without an open command: its items were cancelled, or a failure elsewhere let no more start. */
+function cutShort(step: StepState, row: EventRow): void {
+  if (step.phase !== 'active') return;
+  step.loop = null;
+  step.phase = 'failed';
+  step.error = 'the execution ended before all items had run';
   step.finishedAt = row.created_at;
 }
 

@@ -163,6 +163,31 @@ describe('an item that cannot be rendered', () => {
   });
 });
 
+describe('a loop that is cut short', () => {
+  const pair = `
+  - step: start
+    tool: { kind: noop }
+    next: { spec: { mode: inclusive }, arcs: [{ step: each }, { step: other }] }
+  - step: each
+    loop: { in: [1, 2], iterator: item }
+    tool: { kind: noop }
+  - step: other
+    tool: { kind: noop }`;
+
+  it('does not seem to run once a failure elsewhere has ended the execution', () => {
+    const story = given(pair).start().does('start').fails('other').does('each');
+    expect(story.state.status).toBe('FAILED');
+    expect(story.steps('loop.done')).toEqual([]);
+    expect(story.state.steps.each).toMatchObject({ phase: 'failed', loop: null });
+  });
+
+  it('does not seem to run once the execution is cancelled', () => {
+    const story = given(pair).start().does('start');
+    story.when({ type: 'cancel', reason: 'enough' });
+    expect(story.state.steps.each).toMatchObject({ phase: 'failed', loop: null });
+  });
+});
+
 it('a collection that is none fails the step, where an error arc can handle it', () => {
   const story = given(
     `

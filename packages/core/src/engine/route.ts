@@ -1,7 +1,7 @@
 // Leaving a step: apply its `set`, evaluate its arcs once, record the decision, hand out tokens.
 import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
-import type { Scope } from '../template/index.js';
+import { type Scope, tolerant } from '../template/index.js';
 import type { CompiledArc, CompiledEntry, CompiledStep } from './compile.js';
 import type { GraphArc } from './graph.js';
 import { executionScope, outcomeLocals } from './scope.js';
@@ -22,7 +22,10 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState, agai
   // Built when a template asks for it: most arcs have none.
   const scope = () =>
     executionScope(turn.state, turn.world, outcomeLocals(step.name, visit, compiled.loop !== undefined));
-  if (!again && !failed && visit.phase !== 'guarded') assign(turn, step.name, compiled.set, scope);
+  if (!again && !failed && visit.phase !== 'guarded') {
+    assign(turn, step.name, compiled.toolSet, () => bareScope(turn, compiled, visit));
+    assign(turn, step.name, compiled.set, scope);
+  }
 
   const chosen = choose(compiled, scope, failed);
   if (
@@ -65,6 +68,12 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState, agai
       visit.phase !== 'failed' ? 'success' : failed && chosen.length === 0 ? 'unhandled_failure' : 'handled_failure',
   });
   return { touched: arcs.filter((arc) => arc.to >= 0).map((arc) => arc.to), reentered };
+}
+
+/** For `set` of the tool itself: there `output` is what the tool returned, without the envelope. */
+function bareScope(turn: Turn, { step }: CompiledStep, visit: StepState): Scope {
+  const locals = { ...outcomeLocals(step.name, visit), output: tolerant(visit.data) };
+  return executionScope(turn.state, turn.world, locals);
 }
 
 function choose(compiled: CompiledStep, scope: () => Scope, failed: boolean): number[] {

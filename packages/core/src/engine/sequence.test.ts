@@ -79,3 +79,11 @@ describe('the value of a list', () => {
     expect(pipelineValue({ a: { x: 1 }, b: { x: 2 } })).toEqual({ a: { x: 1 }, b: { x: 2 } });
   });
 });
+
+it('a tool in a loop that sets something is run by the worker as a whole, item by item', () => {
+  const story = given(`
+  - step: start
+    loop: { in: [1], iterator: n }
+    tool: { kind: noop, set: { ctx.last: "{{ output.n }}" } }`).start();
+  expect(story.last('command.issued').meta).toMatchObject({ tool_kind: 'task_sequence', single: true });
+});

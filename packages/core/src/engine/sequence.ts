@@ -20,7 +20,9 @@ export function sequenceOf(step: Step): Sequence | undefined {
   const { tool } = step;
   const single = tool.type === 'single';
   const tasks = single ? [tool.task] : tool.tasks;
-  if (single && tool.task.policy.length === 0) return undefined;
+  // `set` of a tool in a loop belongs to each item, so the worker applies it.
+  const plain = single && tool.task.policy.length === 0 && (step.loop === undefined || isEmpty(tool.task.set));
+  if (plain) return undefined;
   const roots = new Set<string>();
   for (const task of tasks) collectRoots(task, roots);
   return {
@@ -29,6 +31,10 @@ export function sequenceOf(step: Step): Sequence | undefined {
     single,
     wantsContext: tasks.some((task) => /\b(context|variables)\b/.test(String(task.config.code ?? ''))),
   };
+}
+
+function isEmpty(value: JsonObject): boolean {
+  return Object.keys(value).length === 0;
 }
 
 function wireTask(task: Task, step: Step): JsonObject {

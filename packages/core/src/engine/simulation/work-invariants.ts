@@ -60,6 +60,8 @@ export function checkWork(graph: RandomGraph, log: readonly EventRow[]): void {
       throw new Error(`version ${row.stream_version}, step '${row.node_name}': ${(error as Error).message}`);
     }
   });
+  for (const [name, { phase, loop }] of Object.entries(book.fold.steps))
+    ensure(phase !== 'active' && loop === null, `'${name}' seems to run although the execution has ended`);
   const end = log.find((row) => TERMINAL.has(row.event_type) && moves(row));
   if (end?.status !== 'COMPLETED' || metaOf(end).reason !== 'quiescent') return;
   for (const { plan, done } of book.visits.values()) ensure(done, `the loop of '${plan.name}' never ended`);
