@@ -5,6 +5,7 @@ import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { createClient } from '../packages/client/dist/index.js';
+import { EVENT_COLUMNS, EVENT_FIELDS } from '../packages/server/dist/log/store.js';
 import { startPostgres, startProcess } from './stack.mjs';
 
 const EXECUTIONS = 200;
@@ -149,35 +150,7 @@ async function writeBare(db, ids, steps, perTransaction, write, offset = COPY) {
   return (performance.now() - began) / 1000;
 }
 
-const EVENT_COLUMNS = [
-  ['execution_id', 'bigint'],
-  ['event_id', 'bigint'],
-  ['stream_version', 'bigint'],
-  ['catalog_id', 'bigint'],
-  ['parent_event_id', 'bigint'],
-  ['parent_execution_id', 'bigint'],
-  ['event_type', 'text'],
-  ['node_id', 'text'],
-  ['node_name', 'text'],
-  ['node_type', 'text'],
-  ['status', 'text'],
-  ['command_id', 'text'],
-  ['worker_id', 'text'],
-  ['duration', 'double precision'],
-  ['context', 'jsonb'],
-  ['result', 'jsonb'],
-  ['meta', 'jsonb'],
-  ['error', 'text'],
-  ['created_at', 'timestamptz'],
-];
-const FIELDS = EVENT_COLUMNS.map(([, type], index) =>
-  type === 'jsonb'
-    ? `nullif(v -> ${index}, 'null'::jsonb)`
-    : type === 'text'
-      ? `v ->> ${index}`
-      : `(v ->> ${index})::${type}`,
-).join(', ');
-const INSERT_EVENTS = `INSERT INTO noetl.event (${EVENT_COLUMNS.map(([name]) => name).join(', ')}) SELECT ${FIELDS} FROM jsonb_array_elements($1::jsonb) AS t(v)`;
+const INSERT_EVENTS = `INSERT INTO noetl.event (${EVENT_COLUMNS.map(([name]) => name).join(', ')}) SELECT ${EVENT_FIELDS} FROM jsonb_array_elements($1::jsonb) AS t(v)`;
 const insertCommands = (parameter) => `
   INSERT INTO noetl.command (command_id, event_id, execution_id, catalog_id, step_name, tool_kind, pool, status, attempt,
     max_attempts, worker_id, claim_token, lease_until, claimed_at, available_at, error, latest_event_id, started_at, completed_at)

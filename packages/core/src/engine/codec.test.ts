@@ -1,7 +1,8 @@
 // Rows and what they mean: our own events survive the round trip, and rows of other producers are read generously.
 import { describe, expect, it } from 'vitest';
 import type { Id } from '../ids/index.js';
-import { commandEventId, commandIdOf, decode, encode } from './codec.js';
+import { commandEventId, commandIdOf, decode } from './decode.js';
+import { encode } from './encode.js';
 import type { DomainEvent } from './events.js';
 import type { EventRow } from './row.js';
 

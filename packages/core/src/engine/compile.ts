@@ -77,7 +77,7 @@ export interface CompiledTool {
 }
 
 /** Fields that are text for another interpreter: a number inside them stays text. */
-const TEXT_FIELDS: ReadonlySet<string> = new Set([
+export const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'code',
   'command',
   'cmd',

@@ -3,8 +3,8 @@
 import type { Id } from '../ids/index.js';
 import type { Json, JsonObject } from '../json/types.js';
 import { scopeOf } from '../template/index.js';
-import { asForeign, commandIdOf, decode, isCommandEvent } from './codec.js';
 import type { CompiledPlaybook } from './compile.js';
+import { asForeign, commandIdOf, decode, isCommandEvent } from './decode.js';
 import { cancelOpen, end, start, stepFinished, WORKER_LOST } from './drive.js';
 import type { DomainEvent } from './events.js';
 import type { EventRow } from './row.js';

@@ -1,4 +1,4 @@
-// The events that move an execution, as the engine sees them. codec.ts maps each to and from its row in the log;
+// The events that move an execution, as the engine sees them. encode.ts and decode.ts map each to and from its row in the log;
 // an event type that is not in this union is stored and shown, but moves nothing.
 import type { Id } from '../ids/index.js';
 import type { Json, JsonObject } from '../json/types.js';

@@ -2,7 +2,7 @@
 // It changes the state it is given; the caller owns that state and throws it away when a transaction fails.
 import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
-import { decode } from './codec.js';
+import { decode } from './decode.js';
 import type { DomainEvent, NextEvaluated, StepEntered } from './events.js';
 import { endIteration, failIteration, issueIteration, loopValue, startLoop } from './loop-state.js';
 import { PIPELINE, pipelineValue } from './pipeline-value.js';

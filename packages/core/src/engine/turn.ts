@@ -1,8 +1,8 @@
 // One turn of an execution: the events that one fact leads to. Every change goes through `emit`, which makes the row and folds
 // it at once, so what the engine sees while it decides is exactly what a replay of the rows will see.
 import type { Id } from '../ids/index.js';
-import { encode } from './codec.js';
 import type { CompiledPlaybook } from './compile.js';
+import { encode } from './encode.js';
 import type { DomainEvent } from './events.js';
 import { applyEvent } from './evolve.js';
 import type { EventRow } from './row.js';

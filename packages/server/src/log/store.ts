@@ -8,7 +8,7 @@ import type pg from 'pg';
 import type { CommandInsert, CommandUpdate, ExecutionChange } from './project.js';
 
 /** Events travel as lists of values in this order: half the bytes of objects, and the database finds a value by its place. */
-const EVENT_COLUMNS = [
+export const EVENT_COLUMNS = [
   ['execution_id', 'bigint'],
   ['event_id', 'bigint'],
   ['stream_version', 'bigint'],
@@ -30,7 +30,7 @@ const EVENT_COLUMNS = [
   ['created_at', 'timestamptz'],
 ] as const satisfies readonly (readonly [keyof EventRow, string])[];
 
-const EVENT_FIELDS = EVENT_COLUMNS.map(([, type], index) => {
+export const EVENT_FIELDS = EVENT_COLUMNS.map(([, type], index) => {
   if (type === 'jsonb') return `nullif(v -> ${index}, 'null'::jsonb)`;
   return type === 'text' ? `v ->> ${index}` : `(v ->> ${index})::${type}`;
 }).join(', ');

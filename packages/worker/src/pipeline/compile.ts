@@ -8,6 +8,7 @@ import {
   type Json,
   type JsonObject,
   type Scope,
+  TEXT_FIELDS,
   type Template,
   TemplateError,
   type ValueTemplate,
@@ -19,18 +20,6 @@ export interface Assignment {
   readonly key: string;
   readonly value: ValueTemplate;
 }
-
-/** Fields that are text for another interpreter: a number inside them stays text. */
-const TEXT_FIELDS: ReadonlySet<string> = new Set([
-  'code',
-  'command',
-  'cmd',
-  'query',
-  'url',
-  'endpoint',
-  'script',
-  'sql',
-]);
 
 export interface ConfigTemplate {
   render(scope: Scope): JsonObject;

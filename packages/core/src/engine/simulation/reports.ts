@@ -1,8 +1,8 @@
 // What workers say about a command, in the shape in which it reaches the engine.
 import type { Id } from '../../ids/index.js';
 import type { Json } from '../../json/types.js';
-import { encode } from '../codec.js';
 import type { ProducedEvent } from '../decide.js';
+import { encode } from '../encode.js';
 import type { DomainEvent } from '../events.js';
 
 export interface Told {
