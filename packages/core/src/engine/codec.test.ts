@@ -1,7 +1,7 @@
 // Rows and what they mean: our own events survive the round trip, and rows of other producers are read generously.
 import { describe, expect, it } from 'vitest';
 import type { Id } from '../ids/index.js';
-import { commandEventId, commandIdOf, decode } from './decode.js';
+import { commandEventId, commandIdOf, commandStep, decode } from './decode.js';
 import { encode } from './encode.js';
 import type { DomainEvent } from './events.js';
 import type { EventRow } from './row.js';
@@ -190,5 +190,17 @@ it('a failure without details still has a kind, a code and a message', () => {
   expect(decode(row({ event_type: 'command.failed', command_id: '1:s:2', error: 'boom' }))).toMatchObject({
     error: 'boom',
     info: { kind: 'unknown', retryable: false, code: 'UNKNOWN', message: 'boom' },
+  });
+});
+
+describe('the step in a command id', () => {
+  it.each([
+    ['11:fetch:33', 'fetch'],
+    ['11:fetch:33:i0', 'fetch'],
+    ['11:a:b/c:33', 'a:b/c'],
+    ['11:12:33:i7', '12'],
+  ])('%s', (id, step) => {
+    expect(commandStep(id)).toBe(step);
+    expect(commandEventId(id)).toBe('33');
   });
 });

@@ -195,9 +195,15 @@ export function commandIdOf(row: Pick<EventRow, 'command_id' | 'meta' | 'result'
   return undefined;
 }
 
-/** The `command.issued` event of a command: `<execution>:<step>:<event>`, and `:i<index>` for an iteration. Steps may hold colons. */
+/** `<execution>:<step>:<event>`, and `:i<index>` for an iteration. Steps may hold colons; the event is `command.issued`. */
+const COMMAND_ID = /^\d+:(.*):(\d+)(?::i\d+)?$/s;
+
 export function commandEventId(commandId: string): Id | undefined {
-  return parseId(/:(\d+)(?::i\d+)?$/.exec(commandId)?.[1]);
+  return parseId(COMMAND_ID.exec(commandId)?.[2]);
+}
+
+export function commandStep(commandId: string): string | undefined {
+  return COMMAND_ID.exec(commandId)?.[1];
 }
 
 /** The tool's data sits at `result.context.data` of the call; older producers nest it less deeply. */

@@ -1,6 +1,6 @@
 export { type CompiledPlaybook, type CompiledStep, compilePlaybook, TEXT_FIELDS } from './compile.js';
 export { type Decision, decide, ENGINE_REV, type Fact, type ProducedEvent, type Refusal } from './decide.js';
-export { commandEventId, commandIdOf, decode } from './decode.js';
+export { commandEventId, commandIdOf, commandStep, decode } from './decode.js';
 export { encode } from './encode.js';
 export type { CommandContext, DomainEvent, ErrorInfo } from './events.js';
 export { evolve, isErrorStatus } from './evolve.js';

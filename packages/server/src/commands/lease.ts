@@ -38,7 +38,8 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
           if (outcome?.refused !== undefined || outcome?.command === undefined) return undefined;
           return leasedCommand({ ...command, attempt: outcome.command.attempt }, outcome.command.token, leaseMs);
         } catch {
-          queue.put(command);
+          // Not put back: a claim that fails at once would be tried again at once, for ever. The table still has the command, and the
+          // refill finds it within a second.
           return undefined;
         }
       }),

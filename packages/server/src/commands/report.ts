@@ -1,10 +1,10 @@
 // What workers say about the commands they hold. Each report is judged on its own; a report that comes twice under the same claim is
 // answered like the first time, one from a lost claim is refused.
 import type { CommandReport, ReportResult } from '@noetl/client';
-import { type Id, type JsonObject, type ProducedEvent, parseId, type Refusal } from '@noetl/core';
+import { commandStep, type Id, type JsonObject, type ProducedEvent, parseId, type Refusal } from '@noetl/core';
 import type { Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
-import type { Log, Outcome } from '../log/index.js';
+import type { Log } from '../log/index.js';
 import { commandStatuses } from './store.js';
 
 const REPORTABLE = new Set([
@@ -32,7 +32,7 @@ export function createReporter({ log, pools }: { log: Log; pools: Pools }): Repo
       );
       const refused = outcomes.find((outcome) => outcome.refused !== undefined)?.refused;
       if (refused === undefined) return { command_id, status: 'ok' };
-      return explainRefusal(id, report, refused, outcomes);
+      return explainRefusal(id, report, refused);
     } catch (error) {
       if (!(error instanceof ApiProblem) && !isRowRefusal(error)) throw error;
       return { command_id, status: 'rejected', error: (error as Error).message };
@@ -40,19 +40,12 @@ export function createReporter({ log, pools }: { log: Log; pools: Pools }): Repo
   }
 
   /** The command is not open any more: was it this claim that closed it? */
-  async function explainRefusal(
-    id: Id,
-    report: CommandReport,
-    refused: Refusal,
-    outcomes: readonly Outcome[],
-  ): Promise<ReportResult> {
+  async function explainRefusal(id: Id, report: CommandReport, refused: Refusal): Promise<ReportResult> {
     const { command_id, claim_token } = report;
-    // [started, done, completed, and then one more] cannot happen: a report closes its command with its last event.
     if (refused === 'stale_claim')
       return { command_id, status: 'stale_claim', error: 'another claim has replaced this one' };
     if (refused === 'not_started')
       return { command_id, status: 'unknown_command', error: `there is no execution ${id}` };
-    if (outcomes.length === 0) return { command_id, status: 'ok' };
     const found = (await commandStatuses(pools.forExecution(id).pool, [command_id])).get(command_id);
     if (found === undefined)
       return { command_id, status: 'unknown_command', error: `there is no command ${command_id}` };
@@ -74,7 +67,7 @@ function producedEvent(workerId: string, report: CommandReport, event: CommandRe
   if (!REPORTABLE.has(event.event_type)) {
     throw new ApiProblem('invalid', `'${event.event_type}' is not an event that a worker reports`);
   }
-  const step = report.command_id.slice(report.execution_id.length + 1, report.command_id.lastIndexOf(':'));
+  const step = commandStep(report.command_id) ?? null;
   const failed = event.event_type === 'call.error' || event.event_type === 'command.failed';
   const error = event.context.error;
   const meta: JsonObject = {
