@@ -133,7 +133,7 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     closing: closing.signal,
     liveWorkers: () => liveWorkers(pools, config.offlineSeconds),
   });
-  eventRoutes(app, { log, metrics });
+  eventRoutes(app, { log, metrics, nextId });
   commandRoutes(app, { log, pools, desk, reporter, metrics, closing: closing.signal });
   runtimeRoutes(app, { pools, metrics, leaseMs: config.leaseMs, nextId });
 

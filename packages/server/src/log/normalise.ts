@@ -17,6 +17,8 @@ export interface NormaliseOptions {
   /** Batch items are only informative unless they say otherwise. */
   readonly actionable: boolean;
   readonly workerId?: string | undefined;
+  /** For events without an id. Minted before the append: one that is tried again after a broken connection stays one event. */
+  nextId(): Id;
 }
 
 export function normaliseEvent(event: IncomingEvent, options: NormaliseOptions): Normalised {
@@ -32,7 +34,7 @@ export function normaliseEvent(event: IncomingEvent, options: NormaliseOptions):
   const meta = metaOf(event, workerId, options.actionable);
   return {
     row: {
-      event_id: eventIdOf(event.event_id ?? null),
+      event_id: eventIdOf(event.event_id ?? null) ?? options.nextId(),
       parent_event_id: null,
       parent_execution_id: null,
       event_type: type,

@@ -10,7 +10,7 @@ import { type IncomingEvent, normaliseEvent } from './normalise.js';
 const EVENT_LIMIT = 16 * 1024 * 1024;
 const MAX_BATCH = 10_000;
 
-export function eventRoutes(app: App, { log, metrics }: { log: Log; metrics: Metrics }): void {
+export function eventRoutes(app: App, { log, metrics, nextId }: { log: Log; metrics: Metrics; nextId(): Id }): void {
   app.post(
     '/api/events',
     {
@@ -25,7 +25,11 @@ export function eventRoutes(app: App, { log, metrics }: { log: Log; metrics: Met
       const started = performance.now();
       const body = bodyOf(request.body);
       const id = executionIdOf(body);
-      const { row, token } = normaliseEvent(body as IncomingEvent, { now: new Date().toISOString(), actionable: true });
+      const { row, token } = normaliseEvent(body as IncomingEvent, {
+        now: new Date().toISOString(),
+        actionable: true,
+        nextId,
+      });
       const [outcome] = await log.append(id, [{ type: 'event', row, token }]);
       const seconds = (performance.now() - started) / 1000;
       const refused = outcome?.refused;
@@ -61,7 +65,7 @@ export function eventRoutes(app: App, { log, metrics }: { log: Log; metrics: Met
       const facts = items.map((item, index) => {
         if (!isObject(item)) throw new ApiProblem('invalid', `events[${index}] must be an object`);
         try {
-          const { row, token } = normaliseEvent(item, { now, actionable: false, workerId });
+          const { row, token } = normaliseEvent(item, { now, actionable: false, workerId, nextId });
           return { type: 'event' as const, row, token };
         } catch (error) {
           if (error instanceof ApiProblem) throw new ApiProblem(error.code, `events[${index}]: ${error.message}`);
