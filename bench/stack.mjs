@@ -44,6 +44,7 @@ export function startProcess(args, { env = {}, ready, profile } = {}) {
   const exited = new Promise((resolve) => child.on('exit', resolve));
   return {
     started,
+    pid: child.pid,
     async stop() {
       child.kill('SIGTERM');
       await exited;

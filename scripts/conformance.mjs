@@ -7,6 +7,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { foldExportedLog, readExportedLog, replayBody } from '../packages/core/dist/index.js';
+import { checkReplayCorpus, replayTable } from '../test/replay/corpus.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CORPUS = join(ROOT, '..', 'shared', 'corpus');
@@ -16,6 +18,12 @@ if (!existsSync(join(CORPUS, 'run.mjs'))) {
   console.log(`The corpus is not there (${CORPUS}); nothing was checked.`);
   process.exit(0);
 }
+const replayed = await checkReplayCorpus((logs) =>
+  logs.map((log) => replayBody(foldExportedLog(readExportedLog(log)))),
+);
+console.log(`${replayTable(replayed)}\n`);
+const replayDiffers = replayed?.some(({ total, identical }) => identical < total) === true;
+
 const dataDir = mkdtempSync(join(tmpdir(), 'noetl-conformance-'));
 // The worker runs in the corpus: two playbooks read scripts from ./fixtures.
 const stack = spawn(process.execPath, [CLI, 'up', '--port', '0', '--data-dir', dataDir], {
@@ -48,4 +56,4 @@ try {
   await ended;
   rmSync(dataDir, { recursive: true, force: true });
 }
-process.exit(exitCode);
+process.exit(exitCode === 0 && replayDiffers ? 1 : exitCode);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { checkPlaybook, formatDiagnostic } from '../packages/core/src/index.js';
+import { checkDocument, formatDiagnostic } from '../packages/core/src/index.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
@@ -27,6 +27,6 @@ describe('a playbook that we show', () => {
   });
 
   it.each([...documented, ...shipped])('validates: $name', ({ name, yaml }) => {
-    expect(checkPlaybook(yaml).diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, name))).toEqual([]);
+    expect(checkDocument(yaml).diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, name))).toEqual([]);
   });
 });

@@ -22,9 +22,11 @@ it('finds every row it changes by key, whatever the tables held when it was plan
   await migrate(pools.cluster);
   const [shard] = pools.shards;
   const writer = await shard?.writer.connect();
-  await writer?.query(`PREPARE append (jsonb, bigint[], jsonb, jsonb, jsonb, float8, bigint[]) AS ${APPEND}`);
+  await writer?.query(
+    `PREPARE append (jsonb, bigint[], jsonb, jsonb, jsonb, float8, bigint[], jsonb, jsonb) AS ${APPEND}`,
+  );
   const plan = await writer?.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-    `EXPLAIN (FORMAT JSON) EXECUTE append ('[]', '{}', '[]', '[]', '[]', 1000, '{}')`,
+    `EXPLAIN (FORMAT JSON) EXECUTE append ('[]', '{}', '[]', '[]', '[]', 1000, '{}', '[]', '[]')`,
   );
   writer?.release();
   await pools.close();

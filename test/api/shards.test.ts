@@ -2,7 +2,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Id, shardFor } from '../../packages/core/src/index.js';
 import type { TestDatabase } from '../support/postgres.js';
-import { ownDatabase, startTestServer, type TestServer } from '../support/server.js';
+import { ended, playbookText, run } from '../support/run.js';
+import { startTestServer, type TestServer } from '../support/server.js';
+import { ownDatabases, shardSettings } from '../support/shards.js';
+import { startTestWorker } from '../support/worker.js';
 import { get } from './support/ask.js';
 import { chain } from './support/playbooks.js';
 import { done, workOff } from './support/reports.js';
@@ -12,17 +15,11 @@ let databases: TestDatabase[];
 let server: TestServer;
 let executions: string[];
 
-const dsn = (database: TestDatabase) => {
-  const url = new URL(database.url);
-  const password = decodeURIComponent(url.password);
-  return `host=${url.hostname};port=${url.port};user=${url.username};password=${password};database=${database.name}`;
-};
-
 beforeAll(async () => {
-  databases = await Promise.all([ownDatabase(), ownDatabase(), ownDatabase()]);
+  databases = await ownDatabases(3);
   server = await startTestServer({
     database: databases[0] as TestDatabase,
-    env: { NOETL_SHARDS: databases.map(dsn).join(','), NOETL_COMMAND_CLAIM_LEASE_SECONDS: '3' },
+    env: { ...shardSettings(databases.map(({ url }) => url)), NOETL_COMMAND_CLAIM_LEASE_SECONDS: '3' },
   });
   await server.client.register(chain('shard/two', 2));
   await server.client.register(chain('shard/one', 1));
@@ -129,20 +126,115 @@ describe('three shards', () => {
   });
 });
 
-describe('a shard that is not there stops the start and is named', () => {
-  it.each([
-    [
-      'a database that does not exist',
-      () => dsn(databases[0] as TestDatabase).replace(/database=.*/, 'database=no_such_db'),
-      /no_such_db/,
-    ],
-    ['an address where nothing listens', () => 'host=127.0.0.1;port=1;user=x', /127\.0\.0\.1:1/],
-  ])('%s', async (_, bad, message) => {
-    const good = dsn(databases[0] as TestDatabase);
-    const start = startTestServer({
-      database: databases[0] as TestDatabase,
-      env: { NOETL_SHARDS: `${good},${bad()}` },
+describe('executions on different shards', () => {
+  beforeAll(async () => {
+    startTestWorker(server.client);
+    await server.client.register(
+      playbookText(
+        'across/child',
+        `
+  - step: start
+    tool:
+      kind: python
+      input: { n: "{{ workload.n }}" }
+      code: "result = {'n': n * 2, 'rows': ['x' * 200] * 1000}"
+`,
+        'workload: { n: 0 }',
+      ),
+    );
+    await server.client.register(
+      playbookText(
+        'across/parent',
+        `
+  - step: start
+    loop: { in: [1, 2, 3, 4, 5, 6, 7, 8], iterator: n, spec: { mode: parallel, max_in_flight: 8 } }
+    tool: { kind: playbook, path: across/child, return_result: true, input: { n: "{{ n }}" } }
+    next: { arcs: [{ step: sum }] }
+  - step: sum
+    tool:
+      kind: python
+      input: { results: "{{ start.results }}" }
+      code: "result = {'sum': sum(r['data']['n'] for r in results), 'rows': sum(len(r['data']['rows']) for r in results)}"
+`,
+      ),
+    );
+    await server.client.register(playbookText('across/waits', '  - { step: start, tool: { kind: wait, signal: go } }'));
+    await server.client.register(
+      playbookText(
+        'across/breaks',
+        '  - { step: start, tool: { kind: shell, command: "test {{ workload.good }} = yes" } }',
+        'workload: { good: "no" }',
+      ),
+    );
+  });
+
+  /** More of them, until every shard has one. */
+  async function startOnAll(path: string): Promise<string[]> {
+    const { results } = await server.client.executeBatch(Array.from({ length: 24 }, () => ({ path })));
+    const ids = results.map((result) => String(result.execution_id));
+    expect(shardsOf(ids)).toEqual([0, 1, 2]);
+    return ids;
+  }
+
+  it('are parent and children, and the parent reads the large results that lie with them', async () => {
+    const parent = await run(server.client, 'across/parent');
+    const found = await Promise.all(
+      databases.map((database) =>
+        sql<{ id: string }>(database, 'SELECT execution_id AS id FROM noetl.execution WHERE parent_execution_id = $1', [
+          parent,
+        ]),
+      ),
+    );
+    const children = found.flat().map(({ id }) => id);
+    expect(children).toHaveLength(8);
+    expect(shardsOf([parent, ...children]).length).toBeGreaterThan(1);
+    const stored = await Promise.all(
+      databases.map((database) => sql<{ id: string }>(database, 'SELECT execution_id AS id FROM noetl.result_store')),
+    );
+    for (const [index, rows] of stored.entries()) {
+      expect(rows.map(({ id }) => shardFor(id as Id, 3)).every((shard) => shard === index)).toBe(true);
+    }
+    expect(stored.flat().map(({ id }) => id)).toEqual(expect.arrayContaining(children));
+    expect((await server.client.result(parent)).steps['sum']).toMatchObject({ sum: 72, rows: 8_000 });
+  });
+
+  it('each get their signal', async () => {
+    const ids = await startOnAll('across/waits');
+    await Promise.all(ids.map((id) => server.client.signal(id, { name: 'go', payload: { id } })));
+    expect(new Set(await Promise.all(ids.map((id) => ended(server.client, id))))).toEqual(new Set(['COMPLETED']));
+    const payloads = await Promise.all(ids.map(async (id) => (await server.client.result(id)).steps['start']));
+    expect(payloads).toMatchObject(ids.map((id) => ({ payload: { id } })));
+  });
+
+  it('are filtered as one list', async () => {
+    const ids = await startOnAll('across/waits');
+    const listed = await server.client.listExecutions({ path: 'across/waits', status: 'RUNNING', limit: 100 });
+    expect(listed.map(({ execution_id }) => execution_id).sort()).toEqual([...ids].sort());
+    const starts = listed.map(({ start_time }) => start_time);
+    expect(starts).toEqual([...starts].sort().reverse());
+    await Promise.all(ids.map((id) => server.client.cancel(id)));
+  });
+
+  it('are run again on any shard, and all at once by an operation', async () => {
+    const ids = await startOnAll('across/breaks');
+    await Promise.all(ids.map((id) => ended(server.client, id)));
+    const made = await server.client.startOperation({
+      action: 'rerun',
+      mode: 'from_failure',
+      filter: { path: 'across/breaks' },
+      workload: { good: 'yes' },
     });
-    await expect(start).rejects.toThrow(message);
+    let operation = made;
+    while (operation.status === 'RUNNING') operation = await server.client.operation(String(made.operation_id));
+    expect(operation).toMatchObject({ status: 'COMPLETED', total: 24, done: 24, failed: 0 });
+    const { body } = await get(server.url, `/api/operations/${String(made.operation_id)}/items?limit=100`);
+    const forks = (body['items'] as { new_execution_id: string }[]).map((item) => item.new_execution_id);
+    expect(shardsOf(forks)).toEqual([0, 1, 2]);
+    expect(new Set(await Promise.all(forks.map((id) => ended(server.client, id))))).toEqual(new Set(['COMPLETED']));
   });
 });
+
+/** The shards that these executions live on. */
+function shardsOf(ids: readonly string[]): number[] {
+  return [...new Set(ids.map((id) => shardFor(id as Id, 3)))].sort();
+}

@@ -10,7 +10,10 @@ import {
   type Id,
   initialState,
   parseJson,
+  shardFor,
 } from '../../packages/core/src/index.js';
+import { loadServerConfig, rebuildReadModel } from '../../packages/server/src/index.js';
+import { shardSettings } from '../support/shards.js';
 
 export const FIVE_STEPS = `
 apiVersion: noetl.io/v2
@@ -41,11 +44,13 @@ export async function startMany(client: NoetlClient, count: number): Promise<str
 }
 
 /** Resolves when some of these executions have gone some way, so that what is killed now is in the middle of things. */
-export async function underWay(databaseUrl: string, events: number): Promise<void> {
-  await query(databaseUrl, async (db) => {
+export async function underWay(databases: readonly string[], events: number): Promise<void> {
+  await withClients(databases, async (clients) => {
     for (;;) {
-      const { rows } = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM noetl.event');
-      if ((rows[0]?.n ?? 0) >= events) return;
+      const counts = await Promise.all(
+        clients.map((db) => db.query<{ n: number }>('SELECT count(*)::int AS n FROM noetl.event')),
+      );
+      if (counts.reduce((sum, { rows }) => sum + (rows[0]?.n ?? 0), 0) >= events) return;
     }
   });
 }
@@ -61,10 +66,22 @@ export async function expectAllComplete(client: NoetlClient, ids: readonly strin
   expect(statuses).toEqual(ids.map(() => 'COMPLETED'));
 }
 
-export async function expectSoundLogs(databaseUrl: string, ids: readonly string[]): Promise<void> {
-  await query(databaseUrl, async (db) => {
-    for (const id of ids) await expectSoundLog(db, id as Id);
+/** @param databases one per shard, in their order */
+export async function expectSoundLogs(databases: readonly string[], ids: readonly string[]): Promise<void> {
+  await withClients(databases, async (clients) => {
+    for (const id of ids as Id[]) {
+      const db = clients[shardFor(id, clients.length)];
+      if (db === undefined) throw new Error(`no database for execution ${id}`);
+      await expectSoundLog(db, id);
+    }
   });
+  await expectNoDrift(databases, ids.length);
+}
+
+/** Everything that follows from the log follows from it. */
+async function expectNoDrift(databases: readonly string[], executions: number): Promise<void> {
+  const report = await rebuildReadModel(loadServerConfig(shardSettings(databases)), { check: true });
+  expect(report).toMatchObject({ executions, drift: [], broken: [] });
 }
 
 async function expectSoundLog(db: pg.Client, id: Id): Promise<void> {
@@ -103,13 +120,16 @@ async function expectSoundLog(db: pg.Client, id: Id): Promise<void> {
   expect(canonicalJson(parseJson(JSON.stringify(state.waiting)))).toBe('{}');
 }
 
-async function query(databaseUrl: string, work: (db: pg.Client) => Promise<void>): Promise<void> {
-  const db = new pg.Client({ connectionString: databaseUrl });
-  db.on('error', () => undefined);
-  await db.connect();
+async function withClients(
+  databases: readonly string[],
+  work: (clients: readonly pg.Client[]) => Promise<void>,
+): Promise<void> {
+  const clients = databases.map((connectionString) => new pg.Client({ connectionString }));
+  for (const client of clients) client.on('error', () => undefined);
+  await Promise.all(clients.map((client) => client.connect()));
   try {
-    await work(db);
+    await work(clients);
   } finally {
-    await db.end();
+    await Promise.all(clients.map((client) => client.end()));
   }
 }

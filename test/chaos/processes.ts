@@ -1,10 +1,10 @@
-// Real processes to kill: a server and workers as a user starts them, and a door to Postgres that stays where it is while the
-// database behind it goes away and comes back.
+// Real processes to kill: a server and workers as a user starts them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { shardSettings } from '../support/shards.js';
 
 const CLI = fileURLToPath(new URL('../../packages/cli/dist/main.js', import.meta.url));
 const LEASE_SECONDS = '3';
@@ -20,8 +20,9 @@ afterAll(async () => {
   await Promise.all([...running].map((process) => process.kill('SIGKILL')));
 });
 
-export function startServerProcess(databaseUrl: string, port: number): Process {
-  const env = { DATABASE_URL: databaseUrl, NOETL_COMMAND_CLAIM_LEASE_SECONDS: LEASE_SECONDS };
+/** @param databases connection strings, one per shard */
+export function startServerProcess(databases: string | readonly string[], port: number): Process {
+  const env = { ...shardSettings(databases), NOETL_COMMAND_CLAIM_LEASE_SECONDS: LEASE_SECONDS };
   return run(['server', '--port', String(port)], env, /Serving (\S+)/);
 }
 
@@ -66,43 +67,4 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
-}
-
-export interface Door {
-  readonly port: number;
-  /** Where new connections go from now on. */
-  lead(port: number): void;
-  close(): Promise<void>;
-}
-
-export async function openDoor(target: number): Promise<Door> {
-  const sockets = new Set<Socket>();
-  let behind = target;
-  const server = createServer((inside) => {
-    const outside = dial(behind, '127.0.0.1');
-    for (const [socket, other] of [
-      [inside, outside],
-      [outside, inside],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => other.destroy());
-      socket.on('close', () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-      socket.pipe(other);
-    }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    lead(port) {
-      behind = port;
-    },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }

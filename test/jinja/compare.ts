@@ -1,7 +1,14 @@
 // Our answer and Jinja2's, and when two answers are the same: one kind of number, one kind of nothing, any two errors.
 import { compileTemplate, scopeOf, TemplateError } from '../../packages/core/src/template/index.js';
 
-export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: string };
+export type Outcome = { readonly ok: true; readonly value: unknown } | Refused;
+
+export interface Refused {
+  readonly ok: false;
+  readonly error: string;
+  /** Jinja2 had used up its time or memory before it had an answer. */
+  readonly gaveUp?: true;
+}
 
 /** `mode` decides what is compared: the native value of a lone expression, or the text of a template. */
 export interface Case {
@@ -32,6 +39,10 @@ export function loneExpression(template: string): string | undefined {
     if (error instanceof TemplateError) return found?.includes('}}') ? undefined : found;
     throw error;
   }
+}
+
+export function gaveUp(outcome: Outcome): boolean {
+  return !outcome.ok && outcome.gaveUp === true;
 }
 
 export function same(a: Outcome, b: Outcome): boolean {

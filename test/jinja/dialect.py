@@ -128,6 +128,8 @@ class Rewrite(NodeTransformer):
         node = self.generic_visit(node)
         if "tuples" in self.dialect and isinstance(node.right, nodes.List):
             node.right = nodes.Tuple(node.right.items, "load", lineno=node.lineno)
+        elif "nothing" in self.dialect:
+            node.right = nodes.Filter(node.right, "operand__", [], [], None, None, lineno=node.lineno)
         return node
 
 
@@ -213,22 +215,34 @@ def text_class(text):
 
 
 def eager(function):
+    return then(function, lambda result: list(result) if isinstance(result, VIEWS) or hasattr(result, "__next__") else result)
+
+
+def then(function, finish):
     """Wrapped in the same kind of pass marker, so Jinja2 still hands in its environment."""
 
     def call(*args, **kwargs):
-        result = function(*args, **kwargs)
-        return list(result) if isinstance(result, VIEWS) or hasattr(result, "__next__") else result
+        return finish(function(*args, **kwargs))
 
     call.__dict__.update(getattr(function, "__dict__", {}))
     return call
 
 
+def pairs_as_lists(value):
+    """Pairs that Python itself makes: of `items()`, of `dictsort`."""
+    if isinstance(value, (list, type({}.items()))):
+        return [list(part) if type(part) is tuple else part for part in value]
+    return value
+
+
 class Settled(Context):
-    """Methods answer with lists instead of views, and with one kind of nothing, where the dialect says so."""
+    """Methods answer with lists instead of views and tuples, and with one kind of nothing, where the dialect says so."""
 
     def call(self, target, *args, **kwargs):
         result = super().call(target, *args, **kwargs)
         dialect = self.environment.dialect
+        if "tuples" in dialect:
+            result = pairs_as_lists(result)
         if "eager" in dialect and isinstance(result, VIEWS):
             return list(result)
         if "nothing" in dialect and result is None:
@@ -250,10 +264,16 @@ def environment(dialect):
     env.filters["format"] = lambda value, *args: text(value) % tuple(formatted(arg, dialect, text) for arg in args)
     if "safe" in dialect:
         env.filters["safe"] = lambda value: value
+        # Plain text: Python's would escape whatever is added to it.
+        env.filters["escape"] = env.filters["e"] = lambda value: str(markupsafe.escape(text(value)))
     if "eager" in dialect:
         for name in ("map", "select", "reject", "selectattr", "rejectattr", "unique", "batch", "slice", "reverse", "items"):
             if name in env.filters:
                 env.filters[name] = eager(env.filters[name])
+    if "tuples" in dialect:
+        for name in ("list", "items", "dictsort"):
+            if name in env.filters:
+                env.filters[name] = then(env.filters[name], pairs_as_lists)
     if "tojson" in dialect:
         env.filters["tojson"] = tojson
     if "numbers" in dialect:
@@ -278,11 +298,19 @@ def environment(dialect):
     if "nothing" in dialect:
         absent = lambda value: value is None or isinstance(value, jinja2.Undefined)
         env.tests["none"] = env.tests["undefined"] = absent
+        env.filters["operand__"] = operand
         env.tests["defined"] = lambda value: not absent(value)
         env.tests["in"] = lambda value, container: not (absent(value) and isinstance(container, str)) and value in container
         for name in ("min", "max"):
             env.filters[name] = without_nothing(env.filters[name])
     return env
+
+
+def operand(value):
+    """Python takes whatever has items for a map of values to format with, so text formatted with nothing would be the text."""
+    if value is None or isinstance(value, jinja2.Undefined):
+        raise TypeError("nothing cannot be calculated with")
+    return value
 
 
 def formatted(value, dialect, text):

@@ -23,6 +23,8 @@ const ONLY_HERE =
 const NEEDS_INTEGER =
   /non-int of type 'float'|'float' object cannot be interpreted|indices must be integers|not float|float given/;
 
+export const LIMITED = /too large|grows beyond|limited to/;
+
 export const INTENDED: readonly Intended[] = [
   { id: 'nothing', dialect: 'nothing', reason: 'Undefined and none are one thing, printed as empty and lenient.' },
   { id: 'json-text', dialect: 'json-text', reason: 'Lists and maps print as JSON.' },
@@ -97,7 +99,7 @@ export const INTENDED: readonly Intended[] = [
   {
     id: 'limits',
     reason: 'Numbers and texts are bounded.',
-    explains: ({ ours, jinja }) => !ours.ok && jinja.ok && /too large|grows beyond|limited to/.test(ours.error),
+    explains: ({ ours, jinja }) => !ours.ok && jinja.ok && LIMITED.test(ours.error),
   },
 ];
 

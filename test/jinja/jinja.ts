@@ -44,9 +44,9 @@ export function startJinja(): Jinja {
   const exited = once(child, 'exit');
   let next = 0;
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const reply = JSON.parse(line) as { id: number } & Outcome;
-    waiting.get(reply.id)?.(reply.ok ? { ok: true, value: reply.value } : { ok: false, error: reply.error });
-    waiting.delete(reply.id);
+    const { id, ...outcome } = JSON.parse(line) as { id: number } & Outcome;
+    waiting.get(id)?.(outcome);
+    waiting.delete(id);
   });
   child.on('exit', () => {
     for (const settle of waiting.values()) settle({ ok: false, error: 'the python process has ended' });

@@ -1,8 +1,13 @@
 # Answers what Jinja2 itself makes of a template. One JSON line in, one JSON line out:
-#   {"id", "template" | "expression", "context", "dialect": [names]}  ->  {"id", "ok", "value" | "error"}
+#   {"id", "template" | "expression", "context", "dialect": [names]}  ->  {"id", "ok", "value" | "error" | "gaveUp"}
 # Without a dialect this is Jinja2 as it comes. A dialect teaches it one documented difference (docs/templates.md), so that a
 # difference counts as intended only when Jinja2 plus that one rule gives exactly our value.
+#
+# Numbers and texts of Python have no bound, so one question can keep it busy for hours or fill the memory of the machine. Each gets a
+# few seconds of processor time, which unlike the clock does not depend on what else runs, and a share of memory; then it is given up.
 import json
+import resource
+import signal
 import sys
 
 import jinja2
@@ -12,6 +17,21 @@ from dialect import data, environment, ignore_case, nothing_in, printer, sort_ke
 from jinja2 import nodes
 
 ENVIRONMENTS = {}
+SECONDS = 3
+BYTES = 1 << 30
+TOO_MUCH = f"more than {SECONDS} s of processor time or {BYTES} bytes"
+
+
+class GaveUp(BaseException):
+    """Not an Exception: Jinja2 swallows those while it folds constants, and would begin anew."""
+
+
+def give_up(number, frame):
+    raise GaveUp
+
+
+signal.signal(signal.SIGVTALRM, give_up)
+resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
 
 
 def answer(request):
@@ -38,14 +58,25 @@ def ends_in_tojson(env, source):
     return isinstance(outermost, nodes.Filter) and outermost.name == "tojson"
 
 
+def reply_to(request):
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        # As text in here: a number of thousands of digits has a value, but no text.
+        return json.dumps({"id": request["id"], "ok": True, "value": answer(request)})
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
 def main():
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            reply = {"id": request["id"], "ok": True, "value": answer(request)}
+            reply = reply_to(request)
+        except (GaveUp, MemoryError):
+            reply = json.dumps({"id": request["id"], "ok": False, "gaveUp": True, "error": TOO_MUCH})
         except Exception as error:  # whatever a template can provoke is an answer, not a failure of this process
-            reply = {"id": request["id"], "ok": False, "error": f"{type(error).__name__}: {error}"[:300]}
-        sys.stdout.write(json.dumps(reply) + "\n")
+            reply = json.dumps({"id": request["id"], "ok": False, "error": f"{type(error).__name__}: {error}"[:300]})
+        sys.stdout.write(reply + "\n")
         sys.stdout.flush()
 
 

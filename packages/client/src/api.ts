@@ -1,6 +1,6 @@
 // The wire shapes of the HTTP API that our own worker, CLI and console use (docs/worker-protocol.md).
 // Ids are decimal strings here. Routes kept for reference clients, which want integer literals, are not described in this file.
-import type { Json, JsonObject } from '@noetl/core';
+import type { Json, JsonObject, SubscriptionEventType, SubscriptionState } from '@noetl/core';
 
 export type ExecutionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED';
 
@@ -171,7 +171,7 @@ export interface ExplainResponse {
 }
 
 export interface ExplainItem {
-  kind: 'command_pending' | 'command_running' | 'join' | 'timer' | 'terminal' | 'failure_draining';
+  kind: 'command_pending' | 'command_running' | 'join' | 'timer' | 'signal' | 'child' | 'terminal' | 'failure_draining';
   step?: string;
   command_id?: string;
   detail: string;
@@ -182,6 +182,122 @@ export interface ExplainItem {
 export type StreamMessage =
   | { event: 'event'; id: string; data: WireEvent }
   | { event: 'status'; id?: string; data: { execution_id: string; status: ExecutionStatus } };
+
+export interface RerunRequest {
+  mode?: RerunResponse['mode'];
+  /** For `from_step`. */
+  step?: string;
+  /** For `from_event`: the last event to keep. */
+  event_id?: string;
+  /** Values to change, key by key. */
+  workload?: JsonObject;
+}
+
+export interface RerunResponse {
+  /** The new execution. */
+  execution_id: string;
+  source_execution_id: string;
+  mode: 'same' | 'from_failure' | 'from_step' | 'from_event';
+  status: 'started' | 'duplicate';
+  /** Events of the old log that the new one begins with. */
+  copied_events: number;
+  commands_generated: number;
+}
+
+export interface SignalRequest {
+  name: string;
+  payload?: Json;
+}
+
+export interface SignalResponse {
+  execution_id: string;
+  signal: string;
+  /** `kept`: no step waits for it yet. */
+  status: 'delivered' | 'kept' | 'duplicate';
+  /** The step that goes on. */
+  step?: string;
+}
+
+export interface OperationRequest extends Omit<RerunRequest, 'event_id'> {
+  action: 'cancel' | 'rerun';
+  filter: {
+    execution_ids?: string[];
+    /** Exact, or a prefix that ends with `*`. */
+    path?: string;
+    catalog_id?: string;
+    parent_execution_id?: string;
+    status?: string | string[];
+    started_after?: string;
+    started_before?: string;
+  };
+  /** Refused when more match. */
+  limit?: number;
+  dry_run?: boolean;
+  reason?: string;
+}
+
+export interface OperationView {
+  operation_id: string;
+  action: 'cancel' | 'rerun';
+  request: JsonObject;
+  status: 'RUNNING' | 'COMPLETED' | 'CANCELLED';
+  total: number;
+  done: number;
+  /** Had ended before they could be cancelled. */
+  skipped: number;
+  failed: number;
+  progress: number;
+  created_at: string;
+  ended_at: string | null;
+  /** The first few, for one operation. */
+  failures?: { execution_id: string; error: string | null }[];
+}
+
+// ---- subscriptions ----------------------------------------------------------------------------------------------------
+
+export interface SubscriptionStatus {
+  subscription_id: string;
+  path: string;
+  catalog_id: string;
+  state: SubscriptionState;
+  last_event_type: SubscriptionEventType;
+  updated_at: string;
+}
+
+export interface SubscriptionList {
+  /** Oldest first. */
+  subscriptions: SubscriptionStatus[];
+}
+
+export interface SubscriptionEventPage {
+  subscription_id: string;
+  path: string;
+  state: SubscriptionState;
+  events: WireEvent[];
+  pagination: EventPage['pagination'];
+}
+
+// ---- results ----------------------------------------------------------------------------------------------------------
+
+export interface PutResultRequest {
+  /** Usually the step. */
+  name: string;
+  data: Json;
+  /** `execution` unless given; also `step`, `workflow`, `permanent`. */
+  scope?: string;
+  source_step?: string;
+  /** `30s`, `15m`, `1h`, `2d`, `1w`, `1y`, seconds, or `forever`. */
+  ttl?: Json;
+}
+
+export interface PutResultResponse {
+  ref: string;
+  store: string;
+  scope: string;
+  bytes: number;
+  sha256: string;
+  expires_at: string | null;
+}
 
 // ---- workers ----------------------------------------------------------------------------------------------------------
 
@@ -221,6 +337,8 @@ export interface LeasedCommand {
   lease_ms: number;
   context: CommandContext;
   meta: JsonObject;
+  /** What the worker said when it gave the command back: where a list of tools goes on. */
+  resume?: Json;
 }
 
 export interface CommandContext {
@@ -272,8 +390,11 @@ export interface ReportResponse {
 
 export interface ReportResult {
   command_id: string;
-  /** `ok`: recorded now. `duplicate`: recorded before, same claim. The others: refused, drop it. */
-  status: 'ok' | 'duplicate' | 'stale_claim' | 'already_terminal' | 'unknown_command' | 'rejected';
+  /**
+   * `ok`: recorded now. `duplicate`: recorded before, same claim. `unavailable`: the database of its execution does not answer, send it again.
+   * The others: refused, drop it.
+   */
+  status: 'ok' | 'duplicate' | 'unavailable' | 'stale_claim' | 'already_terminal' | 'unknown_command' | 'rejected';
   error?: string;
 }
 
@@ -301,4 +422,6 @@ export interface ReleaseRequest {
   delay_ms?: number;
   /** False for a drain: the attempt was not used up. */
   count_attempt?: boolean;
+  /** Comes back with the next lease: where a list of tools goes on. */
+  resume?: Json;
 }

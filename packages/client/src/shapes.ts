@@ -1,5 +1,5 @@
 // Queries and answers of the client's methods that are not wire types of their own in api.ts.
-import type { Json, JsonObject } from '@noetl/core';
+import type { Json, JsonObject, SubscriptionState } from '@noetl/core';
 import type {
   CatalogEntry,
   EventPage,
@@ -98,6 +98,13 @@ export interface EventsQuery {
   event_type?: string;
   order?: 'asc' | 'desc';
 }
+
+export interface SubscriptionQuery {
+  state?: SubscriptionState;
+  path?: string;
+}
+
+export type SubscriptionEventsQuery = Pick<EventsQuery, 'page' | 'page_size' | 'order'>;
 
 export interface ExecutionQuery extends EventsQuery {
   include_events?: boolean;

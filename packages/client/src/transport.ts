@@ -23,10 +23,12 @@ export interface TransportOptions {
 export type QueryValue = string | number | boolean | undefined;
 
 export interface Call {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   readonly body?: unknown;
+  /** Sent as it is instead of a JSON body; needs the platform's own fetch. */
+  readonly upload?: { readonly type: string; readonly chunks: AsyncIterable<Uint8Array> } | undefined;
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Added to the usual timeout, for calls that the server may hold open. */
@@ -38,11 +40,20 @@ export interface Transport {
   json(call: Call): Promise<Json>;
   /** The open answer of a stream. The deadline covers its headers only; `signal`, made for this call, ends the rest. */
   open(call: Call): Promise<Answer>;
+  /** The open answer, whatever it is made of. The deadline covers its headers only. */
+  raw(call: Call): Promise<Answer>;
 }
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';
-type AnswerKind = typeof JSON_TYPE | typeof EVENT_STREAM;
+const ANYTHING = '*/*';
+type AnswerKind = typeof JSON_TYPE | typeof EVENT_STREAM | typeof ANYTHING;
+
+/** What the fetch of Node and of browsers takes as a body beyond text. */
+type UploadingFetch = (
+  url: URL,
+  init: { method: string; headers: Record<string, string>; signal: AbortSignal; body: unknown; duplex: 'half' },
+) => Promise<Answer>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_QUOTED_BODY = 300;
@@ -65,7 +76,11 @@ export function createTransport(options: TransportOptions): Transport {
     const body = call.body === undefined ? {} : { body: stringifyJson(call.body) };
     const deadline = startDeadline(timeoutMs + (call.extraTimeMs ?? 0), call.signal);
     try {
-      const response = await fetch(url, { method: call.method, headers, signal: deadline.signal, ...body });
+      const init = { method: call.method, headers, signal: deadline.signal };
+      const response =
+        call.upload === undefined
+          ? await fetch(url, { ...init, ...body })
+          : await (fetch as UploadingFetch)(url, { ...init, body: call.upload.chunks, duplex: 'half' });
       if (!response.ok) throw await errorOf(response, call.method, shownUrl);
       return await read(response, shownUrl);
     } catch (error) {
@@ -77,13 +92,14 @@ export function createTransport(options: TransportOptions): Transport {
     } finally {
       deadline.stopClock();
       // The body of a stream is still to be read, and the caller's signal has to be able to end that.
-      if (kind !== EVENT_STREAM) deadline.detach();
+      if (kind === JSON_TYPE) deadline.detach();
     }
   }
 
   return {
     json: (call) => send(call, JSON_TYPE, (response, url) => readJson(response, call.method, url)),
     open: (call) => send(call, EVENT_STREAM, (response, url) => checkStream(response, call.method, url)),
+    raw: (call) => send(call, ANYTHING, async (response) => response),
   };
 }
 
@@ -120,6 +136,7 @@ function addressOf(base: URL, { path, query }: Call): URL {
 function headersOf(call: Call, accept: AnswerKind, token: string | undefined): Record<string, string> {
   const headers: Record<string, string> = { accept };
   if (call.body !== undefined) headers['content-type'] = JSON_TYPE;
+  if (call.upload !== undefined) headers['content-type'] = call.upload.type;
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   for (const [name, value] of Object.entries(call.headers ?? {})) {
     if (value !== undefined) headers[name.toLowerCase()] = value;

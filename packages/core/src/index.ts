@@ -3,14 +3,20 @@ export * from './ids/index.js';
 export * from './json/index.js';
 export * from './playbook/index.js';
 export * from './redact/index.js';
+export * from './replay/index.js';
+export * from './subscription/index.js';
 export {
   CLOCK_ROOT,
   type Condition as CompiledCondition,
   compileCondition,
   compileTemplate,
   compileValue,
+  contentOf,
   isTemplate,
   lazyMap,
+  ReferenceNeeded,
+  type References,
+  refOf,
   type Scope,
   scopeOf,
   synonym,
@@ -18,5 +24,7 @@ export {
   TemplateError,
   tolerant,
   type ValueTemplate,
+  withReferences,
 } from './template/index.js';
+export * from './travel/index.js';
 export { type CheckedPlaybook, checkPlaybook } from './validate.js';

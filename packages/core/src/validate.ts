@@ -1,7 +1,7 @@
 // Everything that can be known about a playbook before it runs: its shape, its templates, and whether this engine runs it.
 // Register, `noetl run` and editors all ask here, so they all say the same.
 import type { Diagnostic, Severity } from './playbook/diagnostics.js';
-import { parsePlaybook } from './playbook/index.js';
+import { type ParseOptions, parsePlaybook } from './playbook/index.js';
 import type { Playbook, Step } from './playbook/model.js';
 import { compileCondition, compileTemplate, TemplateError } from './template/index.js';
 
@@ -11,8 +11,9 @@ export interface CheckedPlaybook {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export function checkPlaybook(text: string): CheckedPlaybook {
-  const parsed = parsePlaybook(text, { checkTemplate });
+/** `tests`: read and check the tests of the playbook too. */
+export function checkPlaybook(text: string, options: Pick<ParseOptions, 'tests'> = {}): CheckedPlaybook {
+  const parsed = parsePlaybook(text, { checkTemplate, ...options });
   if (parsed.playbook === undefined) return parsed;
   const unsupported = parsed.playbook.steps.flatMap(unsupportedParts);
   const diagnostics = [...parsed.diagnostics, ...unsupported];
@@ -23,9 +24,8 @@ export function checkPlaybook(text: string): CheckedPlaybook {
 
 function checkTemplate(source: string, kind: 'value' | 'condition') {
   try {
-    if (kind === 'condition') compileCondition(source);
-    else compileTemplate(source);
-    return undefined;
+    const { roots } = kind === 'condition' ? compileCondition(source) : compileTemplate(source);
+    return { names: roots };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return {
@@ -36,23 +36,32 @@ function checkTemplate(source: string, kind: 'value' | 'condition') {
   }
 }
 
-/** Parts of the language that this engine does not run yet are refused at registration, not discovered at run time. */
-function unsupportedParts(step: Step): Diagnostic[] {
-  const parts: string[] = [];
-  const ignored: string[] = [];
-  if (step.emit !== undefined) ignored.push('`emit`');
-  if (step.output !== undefined) ignored.push('`output`');
-  if (step.loop !== undefined && step.spec.onError === 'retry') ignored.push('`spec.on_error: retry` on a loop');
-  if (step.loop?.mode === 'cursor') parts.push('a `cursor` loop');
-  const diagnostic = (severity: Severity, code: string, message: string): Diagnostic => ({
-    severity,
-    code,
-    message: `Step '${step.name}' uses ${message}`,
-    path: `workflow.${step.name}`,
-    ...step.at,
-  });
-  return [
-    ...parts.map((part) => diagnostic('error', 'engine.unsupported', `${part}, which this version does not run yet`)),
-    ...ignored.map((part) => diagnostic('warning', 'engine.ignored', `${part}, which this version ignores`)),
-  ];
+/** Parts of the language that this engine does not run are said at registration, not discovered at run time. */
+function unsupportedParts(step: Step, index: number): Diagnostic[] {
+  const found: Diagnostic[] = [];
+  const add = (severity: Severity, code: string, message: string, hint: string) =>
+    found.push({
+      severity,
+      code,
+      message: `Step '${step.name}' ${message}`,
+      path: `workflow[${index}]`,
+      hint,
+      ...step.at,
+    });
+  const ignored = (part: string) =>
+    add('warning', 'engine.ignored', `uses ${part}, which this version ignores`, 'remove it: nothing reads it');
+  if (step.loop?.mode === 'cursor' && step.spec.onError === 'retry') ignored('`spec.on_error: retry` on a cursor loop');
+  const tasks = step.tool.type === 'single' ? [step.tool.task] : step.tool.tasks;
+  const alone = step.tool.type === 'single' && step.tool.task.policy.length === 0;
+  if (!alone && tasks.some(({ kind }) => kind === 'wait'))
+    add(
+      'error',
+      'tool.wait-alone',
+      'uses `kind: wait` in a list of tools or with a policy; nothing could hold the list while it waits',
+      'make the wait a step of its own and handle its time-out with an arc',
+    );
+  const saysWhat = tasks.some(({ config }) => ['for', 'until', 'signal'].some((key) => key in config));
+  if (alone && tasks[0]?.kind === 'wait' && !saysWhat)
+    add('error', 'tool.wait-for-what', 'uses `kind: wait` and does not say what for', 'add `for`, `until` or `signal`');
+  return found;
 }

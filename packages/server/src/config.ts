@@ -1,7 +1,11 @@
 // Settings from the environment and the command line. A value that cannot be read stops the start and is named; nothing falls back
 // silently to a default.
+import { parseJson } from '@noetl/core';
+import { type CleanupPolicy, readPolicy } from './cleanup/index.js';
 import { shardUrl } from './db/index.js';
 import { isLoopbackName } from './http/index.js';
+import type { CallbackSettings, OutboxSettings } from './outbox/index.js';
+import { type MessagingSettings, messagingSettings } from './stream/index.js';
 
 export interface ServerConfig {
   readonly host: string;
@@ -18,8 +22,16 @@ export interface ServerConfig {
   readonly metrics: boolean;
   readonly machineId: number | undefined;
   readonly publicUrl: string | undefined;
+  /** NATS, and what goes over it. */
+  readonly messaging: MessagingSettings;
   /** Environment variables that templates may read as `env.NAME`. */
   readonly templateEnv: Readonly<Record<string, string>>;
+  readonly outbox: OutboxSettings;
+  readonly callbacks: CallbackSettings;
+  /** Every event also becomes an outbox row. */
+  readonly eventMirror: boolean;
+  /** How often the server cleans up by itself (0: never), and what it keeps. */
+  readonly cleanup: { readonly intervalMs: number; readonly policy: CleanupPolicy };
 }
 
 export class ConfigError extends Error {
@@ -67,7 +79,21 @@ export function loadServerConfig(env: Env, flags: ServerFlags = {}): ServerConfi
     machineId:
       env.NOETL_SERVER_MACHINE_ID === undefined ? undefined : integer(env, 'NOETL_SERVER_MACHINE_ID', 0, 0, 1023),
     publicUrl: env.NOETL_PUBLIC_SERVER_URL?.replace(/\/+$/, ''),
+    messaging: messaging(env),
     templateEnv: allowed(env),
+    outbox: {
+      leaseMs: integer(env, 'NOETL_OUTBOX_LOCK_TIMEOUT_SECS', 300, 1, 86_400) * 1000,
+      maxAttempts: integer(env, 'NOETL_OUTBOX_MAX_ATTEMPTS', 20, 1, 10_000),
+    },
+    callbacks: {
+      secret: env.NOETL_CALLBACK_SECRET?.trim() || undefined,
+      allowPrivate: boolean(env, 'NOETL_CALLBACK_ALLOW_PRIVATE', false),
+    },
+    eventMirror: boolean(env, 'NOETL_EVENT_MIRROR_ENABLED', false),
+    cleanup: {
+      intervalMs: integer(env, 'NOETL_CLEANUP_INTERVAL_SECONDS', 3_600, 0, 86_400) * 1000,
+      policy: cleanupPolicy(env),
+    },
   };
   if (!isLoopbackName(config.host) && config.token === undefined && !config.insecure) {
     throw new ConfigError(
@@ -75,6 +101,14 @@ export function loadServerConfig(env: Env, flags: ServerFlags = {}): ServerConfi
     );
   }
   return config;
+}
+
+function messaging(env: Env): MessagingSettings {
+  try {
+    return messagingSettings(env);
+  } catch (error) {
+    throw new ConfigError((error as Error).message);
+  }
 }
 
 /** `DATABASE_URL`, else the `POSTGRES_*` parts. */
@@ -100,6 +134,14 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   if (!/^-?\d+$/.test(text) || value < min || value > max)
     throw new ConfigError(`${name}=${text}: must be a whole number from ${min} to ${max}`);
   return value;
+}
+
+function cleanupPolicy(env: Env): CleanupPolicy {
+  try {
+    return readPolicy(parseJson(env.NOETL_CLEANUP_POLICY?.trim() || '{}'));
+  } catch (error) {
+    throw new ConfigError(`NOETL_CLEANUP_POLICY: ${(error as Error).message}`);
+  }
 }
 
 function boolean(env: Env, name: string, fallback: boolean): boolean {

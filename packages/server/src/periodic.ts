@@ -39,3 +39,15 @@ export function every(intervalMs: number, work: () => Promise<unknown>, onError:
     },
   };
 }
+
+/** Several as one: each goes at its own pace, so that one which hangs does not hold up the others. */
+export function together(parts: readonly Periodic[]): Periodic {
+  return {
+    soon() {
+      for (const part of parts) part.soon();
+    },
+    async stop() {
+      await Promise.all(parts.map((part) => part.stop()));
+    },
+  };
+}

@@ -5,32 +5,61 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSnowflake, type Id, type World } from '@noetl/core';
 import type { Logger } from 'pino';
 import { catalogRoutes, createCatalog } from './catalog/index.js';
+import { cleanupRoutes, createCleanupMetrics, purge } from './cleanup/index.js';
 import {
   commandRoutes,
   createCommandQueue,
   createLeaseDesk,
   createReporter,
+  endDue,
   readyFromOffer,
   refill,
   requeueExpired,
 } from './commands/index.js';
 import type { ServerConfig } from './config.js';
 import {
+  eachShard,
   ensurePartitions,
   isTransient,
   lead,
-  migrate,
   openPools,
   type Pools,
   resign,
+  type Shard,
   takeMachineLease,
 } from './db/index.js';
-import { createStarter, executionRoutes, startRoutes } from './executions/index.js';
+import {
+  createChildStarter,
+  createRerunner,
+  createStarter,
+  executionRoutes,
+  rerunRoutes,
+  signalRoutes,
+  startRoutes,
+} from './executions/index.js';
 import { createApp, healthRoutes, isLoopbackName } from './http/index.js';
-import { type Committed, createLog, eventRoutes } from './log/index.js';
+import { containerCallbackRoutes, guardInternal, INTERNAL_TOKEN, isInternal } from './internal/index.js';
+import { type Committed, createLog, createSnapshots, eventRoutes } from './log/index.js';
+import { deliverMessages } from './messages/index.js';
+import { objectRoutes } from './objects/index.js';
 import { createLogger, createMetrics } from './observability/index.js';
-import { every, type Periodic } from './periodic.js';
+import { operationRoutes, runOperations } from './operations/index.js';
+import {
+  createOutbox,
+  createOutboxMetrics,
+  deliverCallbacks,
+  outboxRoutes,
+  outboxRowsOf,
+  totals,
+} from './outbox/index.js';
+import { every, type Periodic, together } from './periodic.js';
+import { createProjectionMetrics, projectionRoutes } from './projection/index.js';
+import { createReplayMetrics, replayRoutes } from './replay/index.js';
+import { resolverOf, resultRoutes, sweepResults } from './results/index.js';
 import { liveWorkers, markOffline, runtimeRoutes } from './runtime/index.js';
+import { prepareDatabases, shardRoutes } from './shards/index.js';
+import { lagSeconds, startMessaging } from './stream/index.js';
+import { createSubscriptions, subscriptionRoutes } from './subscriptions/index.js';
 import { VERSION } from './version.js';
 
 export interface Server {
@@ -54,19 +83,13 @@ export async function startServer(
     onIdleError: (error) => logger.warn({ err: error }, 'a database connection broke'),
   });
   try {
-    await prepareDatabases(pools, logger);
+    await prepareDatabases(pools, config, {
+      onMigrated: (database, applied) => logger.info({ database, applied }, 'database migrated'),
+    });
     return await start(config, logger, pools);
   } catch (error) {
     await pools.close();
     throw error;
-  }
-}
-
-async function prepareDatabases(pools: Pools, logger: Logger): Promise<void> {
-  for (const pool of new Set([pools.cluster, ...pools.shards.map((shard) => shard.pool)])) {
-    const applied = await migrate(pool);
-    if (applied.length > 0) logger.info({ applied }, 'database migrated');
-    await ensurePartitions(pool, new Date());
   }
 }
 
@@ -80,9 +103,13 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   const globals = { env: { ...config.templateEnv }, server_url: '' };
 
   const catalog = createCatalog({ pool: pools.cluster, nextId, now: () => new Date() });
-  // Set while the table may hold ready commands that the queue does not: after a start, and when a command was given back.
-  let unseen = true;
-  const queue = createCommandQueue(() => unseen && refiller.soon());
+  // Shards whose table may hold ready commands that the queue does not: after a start, and when a command was given back.
+  const unseen = new Set(pools.shards);
+  const lookAgain = () => {
+    for (const shard of pools.shards) unseen.add(shard);
+    refiller.soon();
+  };
+  const queue = createCommandQueue(() => unseen.size > 0 && refiller.soon());
   const metrics = createMetrics({
     version: VERSION,
     readyCommands: () => queue.ready,
@@ -94,24 +121,40 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     leaseMs: config.leaseMs,
     world: (): World => ({ now: new Date().toISOString(), nextId, values: globals }),
     playbook: (id) => catalog.compiled(id),
+    references: resolverOf(pools),
+    tell: (rows, events, state) =>
+      outboxRowsOf(rows, events, state, {
+        announceCommands: config.messaging.commands === 'nats',
+        mirrorEvents: config.eventMirror,
+        serverUrl: globals.server_url,
+      }),
     offer: (offer) => queue.offer(offer),
     committed: (committed) => afterCommit(committed),
     observe: (stats) => metrics.appended(stats),
+    onBrokenSnapshot: (ids) => {
+      metrics.snapshotsBroken(ids.length);
+      logger.warn({ execution_ids: ids }, 'snapshots could not be used; the logs are folded instead');
+    },
   });
+  const snapshots = createSnapshots(pools);
   const desk = createLeaseDesk({ log, queue, leaseMs: config.leaseMs });
   const reporter = createReporter({ log, pools });
-  const starter = createStarter({ log, pools, catalog, nextId });
+  const starter = createStarter({ log, pools, catalog, nextId, callbacks: config.callbacks });
 
-  function afterCommit({ rows, state, open }: Committed): void {
+  function afterCommit({ rows, state, open, posted }: Committed): void {
     for (const offer of open) queue.put(readyFromOffer(offer));
     for (const row of rows) {
       if (row.event_type === 'command.requeued') {
-        unseen = true;
-        refiller.soon();
+        // A copy that was read before the last claim knows neither its delay nor where it goes on.
+        if (row.command_id !== null) queue.forget(row.command_id);
+        lookAgain();
       }
       if (row.event_type === 'command.cancelled' && row.command_id !== null) queue.forget(row.command_id);
     }
+    snapshots.note(state);
+    if (posted > 0) courier.soon();
     if (state.endedAt !== null) metrics.executionEnded(state.status);
+    messaging.wake();
   }
 
   const closing = new AbortController();
@@ -119,13 +162,22 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   const { app, idle } = await createApp({
     log: logger,
     version: VERSION,
-    access: { token: config.token, loopbackOnly: isLoopbackName(config.host) && config.token === undefined },
+    access: {
+      token: config.token,
+      loopbackOnly: isLoopbackName(config.host) && config.token === undefined,
+      isGuardedElsewhere: isInternal,
+    },
     isTransient,
     observe: metrics.http,
   });
-  healthRoutes(app, { pools, metrics, version: VERSION, exposeMetrics: config.metrics });
+  guardInternal(app, () => process.env[INTERNAL_TOKEN]);
+  healthRoutes(app, { pools, metrics, version: VERSION, exposeMetrics: config.metrics, nats: () => messaging.nats });
   catalogRoutes(app, { catalog, pool: pools.cluster, metrics });
   startRoutes(app, { starter, metrics });
+  signalRoutes(app, { log, pools, nextId });
+  const rerunner = createRerunner({ log, pools, catalog, nextId });
+  rerunRoutes(app, { rerunner });
+  operationRoutes(app, { pools, nextId, wake: () => operations.soon() });
   executionRoutes(app, {
     log,
     pools,
@@ -136,18 +188,62 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   eventRoutes(app, { log, metrics, nextId });
   commandRoutes(app, { log, pools, desk, reporter, metrics, closing: closing.signal });
   runtimeRoutes(app, { pools, metrics, leaseMs: config.leaseMs, nextId });
+  const outboxMetrics = createOutboxMetrics(metrics.registry);
+  const outbox = createOutbox({ pools, settings: config.outbox, metrics: outboxMetrics });
+  outboxMetrics.watch(async () => totals(await outbox.backlog()));
+  outboxRoutes(app, { outbox });
+  const cleanup = { pools, metrics: createCleanupMetrics(metrics.registry), logger };
+  cleanupRoutes(app, cleanup);
+  projectionRoutes(app, { log, pools, metrics: createProjectionMetrics(metrics.registry), nextId });
+  containerCallbackRoutes(app, { log, pools, registry: metrics.registry, nextId });
+  objectRoutes(app, { pools });
+  shardRoutes(app, { pools, streamLag: config.messaging.events.enabled ? lagSeconds : undefined });
+  const replay = replayRoutes(app, {
+    pools,
+    catalog,
+    metrics: createReplayMetrics(metrics.registry),
+    logger,
+  });
+  resultRoutes(app, { pools, metrics, nextId });
+  subscriptionRoutes(app, { subscriptions: createSubscriptions({ pools, nextId, now: () => new Date() }) });
+  const messaging = startMessaging({
+    settings: config.messaging,
+    pools,
+    app,
+    registry: metrics.registry,
+    holder: owner,
+    log: logger,
+    outbox,
+    mirrorEvents: config.eventMirror,
+    publicUrl: () => globals.server_url,
+    announced: lookAgain,
+  });
 
   const onError = (task: string) => (error: unknown) =>
     logger.warn({ err: error, task }, 'background task failed; it is tried again');
-  const refiller = every(
-    1_000,
+  const onEveryShard = (task: string, intervalMs: number, work: (shard: Shard) => Promise<void>) =>
+    together(pools.shards.map((shard) => every(intervalMs, () => work(shard), onError(`${task} ${shard.name}`))));
+  const refiller = onEveryShard('refill', 1_000, async (shard) => {
+    if (await refill(shard, queue)) unseen.delete(shard);
+  });
+  const couriers = { log, children: createChildStarter({ log, catalog }), logger };
+  const courier = onEveryShard('courier', 1_000, async (shard) => {
+    while (await deliverMessages(couriers, shard));
+  });
+  const operations = every(
+    2_000,
     async () => {
-      if (await refill(pools, queue)) unseen = false;
+      while (await runOperations({ log, pools, rerunner, logger }));
     },
-    onError('refill'),
+    onError('operations'),
   );
   const tasks: Periodic[] = [
     refiller,
+    courier,
+    operations,
+    onEveryShard('deadlines', 500, async (shard) => {
+      while (await endDue(shard, log, logger));
+    }),
     every(
       MACHINE_LEASE_MS / 3,
       async () => {
@@ -171,12 +267,33 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     ),
     every(
       3_600_000,
-      async () => {
-        for (const shard of pools.shards) await ensurePartitions(shard.pool, new Date());
-      },
+      () => eachShard(pools, (shard) => ensurePartitions(shard.pool, new Date())),
       onError('partitions'),
     ),
+    every(1_000, () => snapshots.flush(), onError('snapshots')),
+    every(60_000, () => sweepResults(pools), onError('results')),
   ];
+
+  const { intervalMs: cleanupMs, policy: cleanupPolicy } = config.cleanup;
+  if (cleanupMs > 0) {
+    // The lease lasts as long as the interval: of several servers one cleans up, not each in its turn.
+    const cleanUp = async () => {
+      const leads = (await lead(pools.cluster, 'cleanup', owner, Math.max(cleanupMs, LEADER_LEASE_MS))) !== undefined;
+      if (leads) await purge(cleanup, cleanupPolicy);
+    };
+    tasks.push(every(cleanupMs, cleanUp, onError('cleanup')));
+  }
+  if (config.callbacks.secret !== undefined) {
+    const delivery = { outbox, settings: config.callbacks, metrics: outboxMetrics, logger, owner };
+    const callbacks = every(
+      1_000,
+      async () => {
+        if (await deliverCallbacks(delivery)) callbacks.soon();
+      },
+      onError('callbacks'),
+    );
+    tasks.push(callbacks);
+  }
 
   let closed: Promise<void> | undefined;
   const close = () => {
@@ -188,7 +305,14 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
       app.server.closeAllConnections();
       await app.close();
       await log.idle();
-      await Promise.allSettled([machine.release(), resign(pools.cluster, 'sweeper', owner)]);
+      await snapshots.flush().catch(onError('snapshots'));
+      await replay.idle();
+      await messaging.close();
+      await Promise.allSettled([
+        machine.release(),
+        resign(pools.cluster, 'sweeper', owner),
+        resign(pools.cluster, 'cleanup', owner),
+      ]);
       await pools.close();
     })();
     return closed;

@@ -1,23 +1,45 @@
 // What a worker needs of the control plane. A client of @noetl/client fits as it is; a test hands in its own.
 // Failures are read through `describeFailure`, so nothing here depends on the client's error class.
 import type {
+  CancelRequest,
+  ExecuteRequest,
+  ExecuteResponse,
   HeartbeatRequest,
   HeartbeatResponse,
   LeaseRequest,
   LeaseResponse,
+  PutResultRequest,
+  PutResultResponse,
   RegisterWorkerRequest,
   ReleaseRequest,
   ReportRequest,
   ReportResponse,
+  ResultResponse,
+  StatusResponse,
 } from '@noetl/client';
+import type { Json } from '@noetl/core';
 
-export interface WorkerApi {
+/** What a tool needs that starts executions and waits for their end. */
+export interface ExecutionApi {
+  execute(request: ExecuteRequest, options: { idempotencyKey: string }): Promise<ExecuteResponse>;
+  status(id: string, options?: { signal?: AbortSignal }): Promise<StatusResponse>;
+  childResult(id: string, options?: { signal?: AbortSignal }): Promise<ResultResponse>;
+  cancel(id: string, request: CancelRequest, options?: { signal?: AbortSignal }): Promise<unknown>;
+}
+
+export interface WorkerApi extends ExecutionApi {
   registerWorker(request: RegisterWorkerRequest): Promise<unknown>;
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatResponse>;
   deregisterWorker(name: string): Promise<unknown>;
   lease(request: LeaseRequest, options?: { signal?: AbortSignal }): Promise<LeaseResponse>;
   report(request: ReportRequest): Promise<ReportResponse>;
   release(eventId: string, request: ReleaseRequest): Promise<unknown>;
+  putResult(
+    executionId: string,
+    request: PutResultRequest,
+    options?: { signal?: AbortSignal },
+  ): Promise<PutResultResponse>;
+  resolveResult(ref: string, options?: { signal?: AbortSignal }): Promise<Json>;
 }
 
 export interface ApiFailure {

@@ -1,21 +1,38 @@
 // A control plane for tests: it keeps the worker's side of the contract (claims with tokens, one owner at a time, stale
-// reports refused, long polls, release) in memory, and can be told to be away or to refuse.
+// reports refused, long polls, release) in memory, and can be told to be away or to refuse. Delays pass, and executions end,
+// when the test says so.
 import type {
   CommandReport,
+  ExecuteRequest,
+  ExecutionStatus,
   LeasedCommand,
   LeaseRequest,
   ReleaseRequest,
   ReportRequest,
   ReportResult,
+  StatusResponse,
 } from '@noetl/client';
-import type { JsonObject } from '@noetl/core';
+import type { Json, JsonObject } from '@noetl/core';
 import type { WorkerApi } from './api.js';
 
 interface Row {
-  readonly command: Omit<LeasedCommand, 'claim_token'>;
+  readonly command: Omit<LeasedCommand, 'claim_token' | 'resume'>;
   token: number;
-  state: 'pending' | 'claimed' | 'done';
+  state: 'pending' | 'delayed' | 'claimed' | 'done';
   attempts: number;
+  /** What the last release said. */
+  resume: Json | undefined;
+}
+
+/** An execution that a tool has started. */
+export interface Child {
+  readonly id: string;
+  readonly key: string;
+  readonly request: ExecuteRequest;
+  status: ExecutionStatus;
+  error: string | null;
+  steps: Record<string, Json>;
+  result: Json;
 }
 
 export class Refusal extends Error {
@@ -36,6 +53,10 @@ export interface ControlPlane {
   /** Every request, by name. */
   readonly calls: { name: string; request: unknown }[];
   readonly released: ReleaseRequest[];
+  /** Executions that tools have started, in order. */
+  readonly children: Child[];
+  /** Contents of the result store, by reference. */
+  readonly stored: Map<string, Json>;
   readonly registered: Set<string>;
   readonly cancelled: Set<string>;
   readonly lost: Set<string>;
@@ -45,6 +66,8 @@ export interface ControlPlane {
   add(id: string, parts?: Partial<LeasedCommand>): void;
   /** Takes the command away from its owner and offers it again. */
   expire(id: string): void;
+  /** The delay that it was given back with is over. */
+  pass(id: string): void;
   /** Called before each request; what it throws is what the worker gets. */
   interfere: (name: string, request: unknown) => void | Promise<void>;
   terminal(id: string): string | undefined;
@@ -61,6 +84,8 @@ export function controlPlane(): ControlPlane {
   const calls: ControlPlane['calls'] = [];
   const recorded: ControlPlane['recorded'] = [];
   const released: ReleaseRequest[] = [];
+  const children: Child[] = [];
+  const stored = new Map<string, Json>();
   const registered = new Set<string>();
   const cancelled = new Set<string>();
   const lost = new Set<string>();
@@ -82,7 +107,9 @@ export function controlPlane(): ControlPlane {
       row.attempts += 1;
       tokens += 1;
       row.token = tokens;
-      return { ...row.command, attempt: row.attempts, claim_token: row.token };
+      const { resume } = row;
+      const claimed = { ...row.command, attempt: row.attempts, claim_token: row.token };
+      return resume === undefined ? claimed : { ...claimed, resume };
     });
     mostClaimed = Math.max(mostClaimed, countClaimed());
     return commands;
@@ -102,10 +129,18 @@ export function controlPlane(): ControlPlane {
     return { command_id, status: 'ok' };
   };
 
+  const childOf = (id: string): Child => {
+    const child = children.find((one) => one.id === id);
+    if (child === undefined) throw new Refusal(404);
+    return child;
+  };
+
   const plane: ControlPlane = {
     recorded,
     calls,
     released,
+    children,
+    stored,
     registered,
     cancelled,
     lost,
@@ -130,7 +165,8 @@ export function controlPlane(): ControlPlane {
         meta: {},
         ...parts,
       };
-      rows.set(id, { command, token: 0, state: 'pending', attempts: 0 });
+      const { resume, ...rest } = command;
+      rows.set(id, { command: rest, token: 0, state: 'pending', attempts: 0, resume });
       offer();
     },
     expire(id) {
@@ -138,6 +174,13 @@ export function controlPlane(): ControlPlane {
       if (row === undefined) throw new Error(`no command ${id}`);
       row.state = 'pending';
       row.token = -1;
+      row.resume = undefined;
+      offer();
+    },
+    pass(id) {
+      const row = rows.get(id);
+      if (row?.state !== 'delayed') throw new Error(`${id} is not delayed`);
+      row.state = 'pending';
       offer();
     },
     terminal(id) {
@@ -171,11 +214,45 @@ export function controlPlane(): ControlPlane {
       release: (eventId, request) =>
         handle('release', request, () => {
           const row = [...rows.values()].find(({ command }) => command.event_id === eventId);
-          if (row === undefined || row.token !== request.claim_token) throw new Refusal(409);
+          if (row?.state !== 'claimed' || row.token !== request.claim_token) throw new Refusal(409);
           released.push(request);
           if (request.count_attempt === false) row.attempts -= 1;
-          row.state = 'pending';
+          row.state = (request.delay_ms ?? 0) > 0 ? 'delayed' : 'pending';
+          row.resume = request.resume;
           offer();
+        }),
+      execute: (request, { idempotencyKey }) =>
+        handle('execute', request, () => {
+          const known = children.find((child) => child.key === idempotencyKey);
+          const id = known?.id ?? `child-${children.length + 1}`;
+          if (known === undefined) {
+            const open = { status: 'RUNNING', error: null, steps: {}, result: null } as const;
+            children.push({ id, key: idempotencyKey, request, ...open });
+          }
+          return { execution_id: id, status: known === undefined ? 'started' : 'duplicate', commands_generated: 1 };
+        }),
+      status: (id) => handle('status', id, () => statusOf(childOf(id))),
+      childResult: (id) =>
+        handle('result', id, () => {
+          const { status, steps, result } = childOf(id);
+          return { execution_id: id, status, steps, result };
+        }),
+      cancel: (id) =>
+        handle('cancel', id, () => {
+          childOf(id).status = 'CANCELLED';
+        }),
+      putResult: (executionId, request) =>
+        handle('putResult', request, () => {
+          const ref = `noetl://execution/${executionId}/result/${request.name}/${stored.size + 1}`;
+          stored.set(ref, request.data);
+          const bytes = JSON.stringify(request.data).length;
+          return { ref, store: 'db', scope: request.scope ?? 'execution', bytes, sha256: '', expires_at: null };
+        }),
+      resolveResult: (ref) =>
+        handle('resolveResult', ref, () => {
+          const content = stored.get(ref);
+          if (content === undefined) throw new Refusal(404);
+          return content;
         }),
     },
   };
@@ -213,6 +290,25 @@ export function controlPlane(): ControlPlane {
   }
 
   return plane;
+}
+
+function statusOf({ id, request, status, error }: Child): StatusResponse {
+  return {
+    execution_id: id,
+    status,
+    path: request.path ?? '',
+    current_step: null,
+    progress: { total_steps: 1, completed_steps: 0, running_steps: 1, failed_steps: 0 },
+    is_cancelled: status === 'CANCELLED',
+    completed: status !== 'PENDING' && status !== 'RUNNING',
+    failed: status === 'FAILED',
+    completed_steps: [],
+    error,
+    start_time: '2026-01-02T03:04:05.000Z',
+    end_time: null,
+    duration_seconds: null,
+    duration_human: null,
+  };
 }
 
 export function reportsOf(plane: ControlPlane): ReportRequest[] {

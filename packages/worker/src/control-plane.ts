@@ -23,7 +23,7 @@ function fetchThrough(agent: Agent): Fetch {
     const answer = await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
-      method: method as 'GET' | 'POST',
+      method: method as 'GET' | 'POST' | 'PUT',
       headers,
       signal,
       ...(body === undefined ? {} : { body }),

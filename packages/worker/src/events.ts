@@ -1,5 +1,6 @@
 // What a worker says about a command: the sequences of events that record its start and its end. Pure.
-// A command has exactly one `command.started` and exactly one of completed, failed and cancelled.
+// A command has exactly one of completed, failed and cancelled, and one `command.started` in the lease that ends it; a lease after which
+// it was given back has at most one.
 import type { CommandReport, LeasedCommand, ReportedEvent } from '@noetl/client';
 import type { JsonObject } from '@noetl/core';
 import { type ErrorInfo, raisedError } from './tools/errors.js';
@@ -7,7 +8,7 @@ import type { ToolResult } from './tools/tool.js';
 
 /** How the run of a tool ended: with a result of any status, or by throwing. */
 export type Outcome =
-  | { readonly type: 'returned'; readonly result: ToolResult }
+  | { readonly type: 'returned'; readonly result: ToolResult; readonly reference?: JsonObject }
   | { readonly type: 'raised'; readonly error: unknown }
   | { readonly type: 'cancelled' };
 
@@ -39,10 +40,11 @@ export function endingEvents(command: LeasedCommand, outcome: Outcome, times: Ru
     }
     case 'returned': {
       const result: ToolResult = { ...outcome.result, duration_ms: outcome.result.duration_ms ?? durationMs };
-      if (result.status === 'success') return succeeded(command, finishedAt, timing, result);
+      const recorded = recordedResult(result, outcome.reference);
+      if (result.status === 'success') return succeeded(command, finishedAt, timing, recorded);
       const error = result.error ?? `Tool ended with status ${result.status}`;
       const info = result.error_info ?? raisedError(error, command.tool_kind).error_info;
-      return failed(command, finishedAt, timing, error, info, result);
+      return failed(command, finishedAt, timing, error, info, recorded);
     }
   }
 }
@@ -70,16 +72,14 @@ export function rejectedReport(report: CommandReport, reason: string, at: Date):
   return { ...report, events };
 }
 
-function succeeded(command: LeasedCommand, at: Date, timing: JsonObject, result: ToolResult): ReportedEvent[] {
+/** `reference` tells where the data is when it is not inside. */
+function recordedResult(result: ToolResult, reference: JsonObject | undefined): JsonObject {
+  return { status: result.status, context: result, ...(reference === undefined ? {} : { reference }) };
+}
+
+function succeeded(command: LeasedCommand, at: Date, timing: JsonObject, result: JsonObject): ReportedEvent[] {
   return [
-    event(
-      command,
-      'call.done',
-      'COMPLETED',
-      at,
-      { call_index: 0, result: { status: 'success', context: result } },
-      timing,
-    ),
+    event(command, 'call.done', 'COMPLETED', at, { call_index: 0, result }, timing),
     event(command, 'command.completed', 'success', at, { status: 'success' }, timing),
   ];
 }
@@ -90,10 +90,10 @@ function failed(
   timing: JsonObject,
   error: string,
   error_info: ErrorInfo,
-  result?: ToolResult,
+  result?: JsonObject,
 ): ReportedEvent[] {
   // An error arc may want to read what the tool did bring back, so the result stays with the error.
-  const carried: JsonObject = result === undefined ? {} : { result: { status: result.status, context: result } };
+  const carried: JsonObject = result === undefined ? {} : { result };
   return [
     event(command, 'call.error', 'FAILED', at, { call_index: 0, error, error_info, ...carried }, timing),
     event(command, 'command.failed', 'FAILED', at, { error, error_info }, timing),

@@ -1,9 +1,13 @@
 // The commands this worker holds. Each takes one slot from the moment it is claimed until the server has answered for its
 // end, so `held.size` is the number of slots in use and the unsent reports can never outgrow the slots.
 import type { LeasedCommand } from '@noetl/client';
+import type { Json } from '@noetl/core';
+import { CommandAborted } from './tools/tool.js';
 
 /**
  * running -> reporting (the tool ended, its report is on the way) -> gone
+ * running -> releasing (the tool suspended itself, the command is on its way back) -> gone
+ *            releasing -> running (the server does not take the state: the wait is spent here)
  * running -> gone (the lease was lost, or given back)
  */
 export interface Held {
@@ -11,9 +15,11 @@ export interface Held {
   readonly controller: AbortController;
   readonly startedAt: Date;
   readonly startedMs: number;
-  phase: 'running' | 'reporting';
+  phase: 'running' | 'reporting' | 'releasing';
+  /** Where the tool goes on: what it last suspended itself with. */
+  resume: Json | undefined;
   /** Why the run was cut short; what the tool answers then is not looked at. */
-  cut?: 'cancelled' | 'lost' | 'released';
+  cut?: CommandAborted['why'];
   /** `command.started` was handed to the reporter. */
   startAnnounced: boolean;
   startTimer?: NodeJS.Timeout;
@@ -47,6 +53,7 @@ export function heldCommands(onChange: (size: number) => void): HeldCommands {
         startedAt: new Date(),
         startedMs: performance.now(),
         phase: 'running',
+        resume: command.resume,
         startAnnounced: false,
       };
       all.set(key(command.command_id, command.claim_token), held);
@@ -72,5 +79,5 @@ export function cutShort(held: Held, why: NonNullable<Held['cut']>): void {
   if (held.phase !== 'running' || held.cut !== undefined) return;
   held.cut = why;
   clearTimeout(held.startTimer);
-  held.controller.abort(new Error(`command ${why}`));
+  held.controller.abort(new CommandAborted(why));
 }

@@ -18,6 +18,8 @@ export interface LeaseLoopOptions {
   /** At most `max` of them were asked for; their slots are no longer promised when this is called. */
   onCommands(commands: readonly LeasedCommand[], max: number): void;
   onFailure(failure: ApiFailure, waitMs: number): void;
+  /** There was nothing: waits until asking again is worthwhile. Without it the next request is the wait. */
+  idle?(signal: AbortSignal): Promise<void>;
   readonly signal: AbortSignal;
   readonly metrics?: WorkerMetrics;
 }
@@ -41,7 +43,9 @@ export function leaseLoop(options: LeaseLoopOptions): LeaseLoop {
       failures = 0;
       metrics?.pulled(commands.length > 0 ? 'claimed' : 'empty', took() / 1000, commands.length);
       options.onCommands(commands, max);
-      if (commands.length === 0 && took() < TOO_SOON_MS) await pause(CALM_MS, signal);
+      if (commands.length > 0) return;
+      if (options.idle !== undefined) await options.idle(signal);
+      else if (took() < TOO_SOON_MS) await pause(CALM_MS, signal);
     } catch (error) {
       promised = 0;
       if (signal.aborted) return;

@@ -63,6 +63,56 @@ describe('a start that is waiting to be announced', () => {
   });
 });
 
+describe('a report that the server could not record, though it recorded others', () => {
+  it('comes again by itself; the others are delivered, and their slots free', async () => {
+    const requests: string[][] = [];
+    const delivered: string[] = [];
+    const reporter = createReporter({
+      send: async (sent) => {
+        const isFirst = requests.length === 0;
+        requests.push(sent.map(({ command_id }) => command_id));
+        const statusOf = (id: string) => (isFirst && id === 'away' ? 'unavailable' : 'ok');
+        return {
+          results: sent.map(({ command_id }) => ({ command_id, status: statusOf(command_id) })),
+          commands: [],
+        };
+      },
+      onDelivered: (finished) => delivered.push(...finished.map(({ command_id }) => command_id)),
+      log: silentLog,
+    });
+    reporter.enqueue(report('away'), true);
+    reporter.enqueue(report('here'), true);
+    await reporter.idle();
+    reporter.close();
+    expect(requests).toEqual([['away', 'here'], ['away']]);
+    expect(delivered).toEqual(['here', 'away']);
+  });
+
+  it('keeps the end of its command back while it is the start', async () => {
+    const sent: string[] = [];
+    const reporter = createReporter({
+      send: async (reports) => {
+        const isFirst = sent.length === 0;
+        sent.push(...reports.map(({ events }) => String(events[0]?.status)));
+        const status = isFirst ? 'unavailable' : 'ok';
+        return { results: reports.map(({ command_id }) => ({ command_id, status })), commands: [] };
+      },
+      onDelivered: () => undefined,
+      log: silentLog,
+    });
+    const [event] = report('a').events;
+    if (event === undefined) throw new Error('a report has an event');
+    const started = { ...report('a'), events: [{ ...event, status: 'started' }] };
+    reporter.enqueue(started, false);
+    await new Promise((next) => setImmediate(next));
+    await new Promise((next) => setImmediate(next));
+    reporter.enqueue(report('a'), true);
+    await reporter.idle();
+    reporter.close();
+    expect(sent).toEqual(['started', 'started', 'success']);
+  });
+});
+
 describe('a closed reporter', () => {
   it('lets nobody wait', async () => {
     const reporter = createReporter({

@@ -44,6 +44,8 @@ interface Item {
 
 const MAX_REQUESTS = 2;
 const MAX_REPORTS = 500;
+/** How long a report waits that the server could not record although it answers. */
+const PARKED_MS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 export function createReporter(options: ReporterOptions): Reporter {
@@ -55,6 +57,8 @@ export function createReporter(options: ReporterOptions): Reporter {
   let scheduled = false;
   let retryTimer: NodeJS.Timeout | undefined;
   const startsOnTheWay = new Set<string>();
+  const parked = new Set<Item>();
+  const parkTimers = new Set<NodeJS.Timeout>();
   let idlers: (() => void)[] = [];
 
   /** Waits for the end of this turn of the event loop, so that commands that finish together are reported together. */
@@ -91,7 +95,7 @@ export function createReporter(options: ReporterOptions): Reporter {
     for (const item of queue) {
       // Once full, stay full: a smaller report from behind must not overtake the start of its own command.
       full ||= batch.length >= maxReports || (batch.length > 0 && bytes + item.bytes > maxBytes);
-      if (full || startsOnTheWay.has(keyOf(item.report))) {
+      if (full || isStarting(item.report)) {
         rest.push(item);
       } else {
         batch.push(item);
@@ -126,14 +130,17 @@ export function createReporter(options: ReporterOptions): Reporter {
       finals.length,
     );
     failures = 0;
+    const away = batch.filter((_, index) => response.results[index]?.status === 'unavailable');
     metrics?.emitted(batch.map(typeOf), (performance.now() - startedAt) / 1000);
     batch.forEach((item, index) => {
       const answer = response.results[index];
       if (answer === undefined || answer.status === 'ok' || answer.status === 'duplicate') return;
+      if (answer.status === 'unavailable') return;
       metrics?.emitFailed([typeOf(item)]);
       log.warn({ ...idsOf(item.report), status: answer.status, reason: answer.error }, 'report refused and dropped');
     });
-    const finished = finals.map((item) => item.report);
+    if (away.length > 0) park(away);
+    const finished = finals.filter((item) => !away.includes(item)).map((item) => item.report);
     if (finished.length > 0 || response.commands.length > 0) options.onDelivered(finished, response.commands);
   };
 
@@ -174,8 +181,27 @@ export function createReporter(options: ReporterOptions): Reporter {
     }, waitMs);
   };
 
+  /** The server could not record these, but others: they come again by themselves, and nothing else waits for them. */
+  const park = (items: Item[]): void => {
+    for (const item of items) parked.add(item);
+    metrics?.emitRetried(items.map(typeOf));
+    log.warn({ reports: items.length, waitMs: PARKED_MS }, 'the database of some executions does not answer');
+    const timer = setTimeout(() => {
+      parkTimers.delete(timer);
+      for (const item of items) parked.delete(item);
+      queue = [...items, ...queue];
+      schedule();
+    }, PARKED_MS);
+    parkTimers.add(timer);
+  };
+
+  const isStarting = (report: CommandReport): boolean => {
+    const key = keyOf(report);
+    return startsOnTheWay.has(key) || [...parked].some((item) => !item.final && keyOf(item.report) === key);
+  };
+
   const wakeIdlers = (): void => {
-    if (!closed && (queue.length > 0 || requests > 0)) return;
+    if (!closed && (queue.length > 0 || requests > 0 || parked.size > 0)) return;
     const waiting = idlers;
     idlers = [];
     for (const wake of waiting) wake();
@@ -203,6 +229,7 @@ export function createReporter(options: ReporterOptions): Reporter {
     close() {
       closed = true;
       clearTimeout(retryTimer);
+      for (const timer of parkTimers) clearTimeout(timer);
       wakeIdlers();
     },
   };

@@ -6,18 +6,22 @@
 // A worker is starting -> ready -> draining -> closed; only `shutDown` moves it past ready.
 import { hostname } from 'node:os';
 import type { CommandReport, LeasedCommand, RegisterWorkerRequest } from '@noetl/client';
-import { refusesBody, type WorkerApi } from './api.js';
+import type { Json } from '@noetl/core';
+import type { WorkerApi } from './api.js';
 import { pause, persist } from './backoff.js';
-import { dispatch } from './dispatch.js';
+import { dispatch, type Workshop } from './dispatch.js';
 import { endingEvents, type Outcome, type RunTimes, reportOf, startedEvent } from './events.js';
 import { type Beat, type Heartbeat, startHeartbeat } from './heartbeat.js';
 import { cutShort, type Held, heldCommands } from './held.js';
 import { leaseLoop } from './lease-loop.js';
 import type { WorkerLog } from './log.js';
 import type { WorkerMetrics } from './metrics.js';
+import type { WakeUps } from './nats-source.js';
+import { canTravel, createReleases } from './release.js';
 import { createReporter } from './reporter.js';
+import { createResultStore } from './results/index.js';
 import { builtinTools, toolRegistry } from './tools/index.js';
-import type { Tool } from './tools/tool.js';
+import type { AnyTool, Suspension } from './tools/tool.js';
 
 export interface WorkerOptions {
   readonly api: WorkerApi;
@@ -28,9 +32,11 @@ export interface WorkerOptions {
   readonly heartbeatMs?: number;
   readonly drainTimeoutMs?: number;
   readonly pollWaitMs?: number;
+  /** Says when asking for commands is worthwhile, so that no poll need be open while there are none. */
+  readonly wakeUps?: WakeUps;
   /** A tool that runs longer than this announces its start by a report of its own. */
   readonly announceAfterMs?: number;
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly AnyTool[];
   readonly log: WorkerLog;
   readonly metrics?: WorkerMetrics;
 }
@@ -54,13 +60,19 @@ const ABORT_WAIT_MS = 6_000;
 /** How long closing waits for the server to take the last reports; afterwards the leases run out and others redo the work. */
 const FLUSH_WAIT_MS = 5_000;
 const FAREWELL_WAIT_MS = 2_000;
+const DRAINING = 'worker is draining';
+/** Longest text that the server takes. */
+const MAX_REASON = 2_000;
 
 export function startWorker(options: WorkerOptions): Worker {
   const { api, workerId, log, metrics } = options;
   const pools = [...options.pools];
   const concurrency = options.concurrency ?? 8;
   const announceAfterMs = options.announceAfterMs ?? 500;
+  const { wakeUps } = options;
+  const pollWaitMs = wakeUps === undefined ? 20_000 : 1_000;
   const tools = toolRegistry(options.tools ?? builtinTools());
+  const workshop: Workshop = { tools, store: createResultStore(api, log), executions: api, log };
   const leasing = new AbortController();
   const living = new AbortController();
   const hurry = new AbortController();
@@ -69,13 +81,13 @@ export function startWorker(options: WorkerOptions): Worker {
   let registration: Promise<void> | undefined;
   let shuttingDown: Promise<void> | undefined;
   const running = new Set<Promise<void>>();
-  const releases = new Set<Promise<unknown>>();
   let markClosed = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
     markClosed = resolve;
   });
 
   const held = heldCommands((size) => metrics?.concurrent(size));
+  const releases = createReleases({ api, workerId, signal: living.signal, log });
 
   const reporter = createReporter({
     send: (reports, slots) =>
@@ -96,7 +108,8 @@ export function startWorker(options: WorkerOptions): Worker {
   const leases = leaseLoop({
     freeSlots: () => (phase === 'ready' ? concurrency - held.size : 0),
     lease: (max, signal) =>
-      api.lease({ worker_id: workerId, pools, max, wait_ms: options.pollWaitMs ?? 20_000 }, { signal }),
+      api.lease({ worker_id: workerId, pools, max, wait_ms: options.pollWaitMs ?? pollWaitMs }, { signal }),
+    ...(wakeUps === undefined ? {} : { idle: (signal: AbortSignal) => wakeUps.next(signal) }),
     onCommands: admit,
     onFailure: (failure, waitMs) =>
       log.warn({ reason: failure.message, status: failure.status, waitMs }, 'lease failed'),
@@ -122,7 +135,7 @@ export function startWorker(options: WorkerOptions): Worker {
     commands.forEach((command, index) => {
       // More than was asked for, or an answer that arrives after the drain began: somebody else shall have it now.
       if (phase === 'ready' && index < slots) start(command);
-      else giveBack(command, phase === 'ready' ? 'no free slot' : 'worker is draining');
+      else giveBack(command, command.resume, phase === 'ready' ? 'no free slot' : DRAINING);
     });
   }
 
@@ -135,9 +148,48 @@ export function startWorker(options: WorkerOptions): Worker {
     const run = held.add(command);
     run.startTimer = setTimeout(() => announceStart(run), announceAfterMs);
     log.debug({ ...idsOf(run), tool_kind: command.tool_kind }, 'command starts');
-    const ended = dispatch(command, tools, run.controller.signal, log).then((outcome) => finish(run, outcome));
+    const ended = execute(run);
     running.add(ended);
     void ended.finally(() => running.delete(ended));
+  }
+
+  /** Until the command ends, or is given back to go on later. */
+  async function execute(run: Held): Promise<void> {
+    const { signal } = run.controller;
+    for (;;) {
+      const { resume } = run;
+      const command = resume === undefined ? run.command : { ...run.command, resume };
+      const outcome = await dispatch(command, workshop, signal);
+      if (!('delayMs' in outcome)) return finish(run, outcome);
+      run.resume = outcome.state;
+      if (run.cut === 'lost' || run.cut === 'cancelled') return finish(run, { type: 'raised', error: signal.reason });
+      if (await handOver(run, outcome)) return;
+      // Nobody else can go on with this state, so its slot is kept.
+      log.info(
+        { ...idsOf(run), delayMs: outcome.delayMs },
+        'suspended command keeps its slot: its state cannot travel',
+      );
+      await pause(outcome.delayMs, signal);
+    }
+  }
+
+  /** False when the command has to stay here. Its slot is kept until the server has answered, like that of a finished one. */
+  async function handOver(run: Held, { delayMs, state, reason }: Suspension): Promise<boolean> {
+    if (!canTravel(state)) return false;
+    run.phase = 'releasing';
+    clearTimeout(run.startTimer);
+    // A start that was announced but not sent yet would come too late: the claim it belongs to ends here.
+    if (reporter.withdraw(run.command.command_id, run.command.claim_token)) run.startAnnounced = false;
+    log.debug({ ...idsOf(run), delayMs, reason }, 'command is suspended');
+    const terms = { reason: reason.slice(0, MAX_REASON), delay_ms: Math.ceil(delayMs), resume: state };
+    if ((await releases.release(run.command, terms)) === 'refused') {
+      run.phase = 'running';
+      if (!run.startAnnounced) announceStart(run);
+      return false;
+    }
+    held.remove(run);
+    leases.poke();
+    return true;
   }
 
   function announceStart(run: Held): void {
@@ -151,7 +203,7 @@ export function startWorker(options: WorkerOptions): Worker {
     const succeeded = outcome.type === 'returned' && outcome.result.status === 'success';
     metrics?.dispatched(run.command.tool_kind, durationMs / 1000, !succeeded);
     if (run.cut === 'lost' || run.cut === 'released') {
-      if (run.cut === 'released') giveBack(run.command, 'worker is draining');
+      if (run.cut === 'released') giveBack(run.command, run.resume, DRAINING);
       held.remove(run);
       leases.poke();
       return;
@@ -179,18 +231,9 @@ export function startWorker(options: WorkerOptions): Worker {
     if (run !== undefined) held.remove(run);
   }
 
-  function giveBack(command: LeasedCommand, reason: string): void {
-    const request = { worker_id: workerId, claim_token: command.claim_token, reason, count_attempt: false };
-    const ids = { execution_id: command.execution_id, command_id: command.command_id };
-    const release = persist(
-      () => api.release(command.event_id, request),
-      living.signal,
-      (failure) => log.warn({ ...ids, reason: failure.message }, 'release failed'),
-      // Refused, or unknown: the lease is not ours any more, which is what a release is for.
-      (failure) => refusesBody(failure) || failure.status === 404,
-    ).catch((error: unknown) => log.warn({ ...ids, reason: String(error) }, 'command could not be given back'));
-    releases.add(release);
-    void release.then(() => releases.delete(release));
+  /** Whoever gets it next begins where `resume` says. */
+  function giveBack(command: LeasedCommand, resume: Json | undefined, reason: string): void {
+    void releases.release(command, { reason, ...(resume === undefined || !canTravel(resume) ? {} : { resume }) });
   }
 
   function renewLeases(): Beat {
@@ -276,9 +319,9 @@ export function startWorker(options: WorkerOptions): Worker {
     for (const run of held) {
       if (run.phase !== 'running') continue;
       log.error({ ...idsOf(run) }, 'tool ignores its abort signal');
-      giveBack(run.command, 'worker is draining');
+      giveBack(run.command, run.resume, DRAINING);
     }
-    await within(FLUSH_WAIT_MS, Promise.all([reporter.idle(), ...releases]));
+    await within(FLUSH_WAIT_MS, Promise.all([reporter.idle(), releases.settled()]));
     reporter.close();
     living.abort();
     await within(
@@ -287,6 +330,7 @@ export function startWorker(options: WorkerOptions): Worker {
         .deregisterWorker(workerId)
         .catch((error: unknown) => log.warn({ reason: String(error) }, 'deregistration failed')),
     );
+    await within(FAREWELL_WAIT_MS, Promise.allSettled([...tools.values()].map((tool) => tool.close?.())));
     phase = 'closed';
     log.info({ workerId, unreported: held.size }, 'worker is closed');
     markClosed();

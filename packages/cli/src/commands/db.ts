@@ -25,16 +25,27 @@ export async function url(options: DbOptions): Promise<ExitCode> {
 
 /** Opens psql. When nothing runs on the data directory, its PostgreSQL is started for the length of the session. */
 export async function psql(args: readonly string[], options: DbOptions): Promise<ExitCode> {
-  const dataDir = resolve(options.dataDir);
-  const found = (await databaseFromEnv()) ?? runningUrl(dataDir);
-  if (found !== undefined) return openPsql(found, args);
-  if (!clusterExists(clusterPaths(dataDir))) throw notRunning(options.dataDir);
+  const named = await databaseFromEnv();
+  if (named !== undefined) return openPsql(named, args);
+  return withEmbedded(options.dataDir, (target) => openPsql(target, args));
+}
+
+/** The database that the environment names (`undefined`: it is in the environment), else that of the data directory. */
+export async function withDatabase<T>(dataDir: string, work: (url: string | undefined) => Promise<T>): Promise<T> {
+  return (await databaseFromEnv()) === undefined ? withEmbedded(dataDir, work) : work(undefined);
+}
+
+async function withEmbedded<T>(folder: string, work: (url: string) => Promise<T>): Promise<T> {
+  const dataDir = resolve(folder);
+  const found = runningUrl(dataDir);
+  if (found !== undefined) return work(found);
+  if (!clusterExists(clusterPaths(dataDir))) throw notRunning(folder);
   const lock = lockForSession(dataDir);
   const paint = paletteFor(process.stderr);
   try {
     const postgres = await startEmbeddedPostgres({ dataDir, log: (line) => say(paint.dim(`${line}…`)) });
     try {
-      return await openPsql(postgres.url, args);
+      return await work(postgres.url);
     } finally {
       await postgres.stop();
     }

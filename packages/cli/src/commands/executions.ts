@@ -4,14 +4,13 @@ import type { ExecutionStatus, NoetlClient, WireEvent } from '@noetl/client';
 import { type ConnectionOptions, connect } from '../connection.js';
 import { formatDuration, parseDuration } from '../duration.js';
 import { EXIT, type ExitCode, usageError } from '../errors.js';
-import { followExecution } from '../follow.js';
+import { checkId } from '../execution-id.js';
+import { followToEnd } from '../follow-to-end.js';
 import { buildPayload } from '../payload.js';
 import { printJson } from '../print-json.js';
-import { reportOutcome } from '../report.js';
 import { catchInterrupt } from '../signals.js';
 import { type Paint, type Palette, paletteFor, sanitise, say, table } from '../terminal.js';
 import { isTerminal } from '../tree/state.js';
-import { openTreeView } from '../tree/view.js';
 
 interface CommonOptions extends ConnectionOptions {
   readonly json?: boolean;
@@ -37,20 +36,8 @@ export async function exec(path: string, options: ExecOptions): Promise<ExitCode
     else process.stdout.write(`${started.execution_id}\n`);
     return EXIT.ok;
   }
-  const interrupt = catchInterrupt(() => {});
-  try {
-    const outcome = await followExecution({
-      client,
-      executionId: started.execution_id,
-      path: started.path ?? path,
-      view: openTreeView(process.stderr, paletteFor(process.stderr)),
-      timeoutMs,
-      interrupt: interrupt.signal,
-    });
-    return await reportOutcome(client, outcome, options.json === true);
-  } finally {
-    interrupt.dispose();
-  }
+  const { execution_id: executionId } = started;
+  return followToEnd(client, { executionId, path: started.path ?? path, timeoutMs }, options.json === true);
 }
 
 export interface ListOptions extends CommonOptions {
@@ -201,11 +188,6 @@ function checkStatus(text: string): ExecutionStatus {
   const found = STATUSES.find((status) => status === text.toUpperCase());
   if (found !== undefined) return found;
   throw usageError(`"${text}" is not a status.`, `One of: ${STATUSES.join(', ').toLowerCase()}.`);
-}
-
-function checkId(id: string): string {
-  if (/^\d{1,20}$/.test(id)) return id;
-  throw usageError(`"${id}" is not an execution id.`, 'It is a number; `noetl list` shows them.');
 }
 
 function statusPaint(status: ExecutionStatus, palette: Palette): Paint {

@@ -2,7 +2,7 @@
 // a file that is named is checked whatever it looks like. Problems are the data, so they go to stdout.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkPlaybook, type Diagnostic, formatDiagnostic } from '@noetl/core';
+import { checkDocument, type Diagnostic, formatDiagnostic } from '@noetl/core';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import { printJson } from '../print-json.js';
 import { sanitise, say } from '../terminal.js';
@@ -40,7 +40,7 @@ export function validatePaths(paths: readonly string[]): Validated {
   const check = (file: string, text: string): void => {
     if (checked.has(file)) return;
     checked.add(file);
-    for (const diagnostic of checkPlaybook(text).diagnostics) problems.push({ file, ...diagnostic });
+    for (const diagnostic of checkDocument(text).diagnostics) problems.push({ file, ...diagnostic });
   };
   /** One file that cannot be read does not hide the problems of the others. */
   const attempt = <T>(file: string, work: () => T): T | undefined => {
@@ -84,7 +84,7 @@ const isYaml = (name: string): boolean => /\.ya?ml$/i.test(name);
 
 /** Either of the two lines is enough: a playbook that lacks the other one is a problem to tell. */
 function looksLikePlaybook(text: string): boolean {
-  return /^(apiVersion:\s*["']?noetl\.io\/|kind:\s*["']?(playbook|agent)["']?\s*(#.*)?$)/im.test(text);
+  return /^(apiVersion:\s*["']?noetl\.io\/|kind:\s*["']?(playbook|agent|subscription)["']?\s*(#.*)?$)/im.test(text);
 }
 
 function trouble(file: string, code: string, message: string): Problem {

@@ -4,11 +4,13 @@ import {
   builtinTools,
   connectToControlPlane,
   createWorkerMetrics,
+  natsWakeUps,
   startHealthServer,
   startWorker,
+  type WakeUps,
 } from '@noetl/worker';
 import { type ConnectionOptions, serverUrl } from '../connection.js';
-import { EXIT, type ExitCode } from '../errors.js';
+import { EXIT, type ExitCode, messageOf, usageError } from '../errors.js';
 import { catchInterrupt, whenAborted } from '../signals.js';
 import { stderrLogger } from '../stack/logger.js';
 import { say } from '../terminal.js';
@@ -29,10 +31,12 @@ export async function worker(options: WorkerOptions): Promise<ExitCode> {
   // Scripts that a playbook names by file are looked for below the folder the worker was started in.
   const tools = builtinTools({ python: { scriptRoot: process.cwd() } });
   const metrics = createWorkerMetrics({ kinds: tools.map((tool) => tool.kind), version: VERSION });
+  const wakeUps = await commandWakeUps(options.pool);
   const running = startWorker({
     api: server.api,
     tools,
     metrics,
+    ...(wakeUps === undefined ? {} : { wakeUps }),
     workerId: options.name ?? `${hostname()}-${process.pid}`,
     pools: options.pool,
     concurrency: options.concurrency,
@@ -51,7 +55,20 @@ export async function worker(options: WorkerOptions): Promise<ExitCode> {
   } finally {
     await health?.close();
     await running.stop();
+    await wakeUps?.close();
     await server.close();
     interrupt.dispose();
+  }
+}
+
+/** With `NOETL_COMMAND_TRANSPORT=nats` the worker listens for commands on NATS instead of keeping a long poll open. */
+async function commandWakeUps(pools: readonly string[]): Promise<WakeUps | undefined> {
+  if (process.env['NOETL_COMMAND_TRANSPORT']?.trim().toLowerCase() !== 'nats') return undefined;
+  const { messagingSettings } = await import('@noetl/server');
+  try {
+    const { nats } = messagingSettings(process.env);
+    return nats && natsWakeUps({ address: nats, pools, log: stderrLogger() });
+  } catch (error) {
+    throw usageError(messageOf(error));
   }
 }

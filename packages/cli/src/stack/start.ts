@@ -138,7 +138,10 @@ async function startWorkers(url: string, options: StackOptions): Promise<{ stop:
     startWorker({
       api: server.api,
       // Scripts that a playbook names by file are looked for below the folder we were started in.
-      tools: builtinTools({ python: { scriptRoot: process.cwd() } }),
+      tools: builtinTools({
+        python: { scriptRoot: process.cwd() },
+        duckdb: { dataDir: join(resolve(options.dataDir), 'duckdb') },
+      }),
       workerId: `${hostname()}-${process.pid}-${index + 1}`,
       pools: ALL_POOLS,
       concurrency: options.concurrency,

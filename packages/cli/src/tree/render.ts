@@ -60,7 +60,9 @@ function stepLines(step: StepNode, last: boolean, width: number, frame: Frame): 
 
 /** `shared  running  3/10  attempt 2`: what there is to say besides the name. */
 export function stateWords(step: StepNode): string {
-  const parts = [words[step.state]];
+  const parts = [
+    step.state === 'waiting' && step.waitsFor !== undefined ? `waiting ${step.waitsFor}` : words[step.state],
+  ];
   if (step.loop !== undefined) {
     const { done, failed, total } = step.loop;
     parts.push(total === undefined ? `${done + failed}` : `${done + failed}/${total}`);

@@ -17,6 +17,8 @@ export interface StepNode {
   /** Attempt of the current command. */
   readonly attempt: number;
   readonly loop?: { readonly done: number; readonly failed: number; readonly total?: number };
+  /** What a step that no worker runs waits for. */
+  readonly waitsFor?: string;
   readonly error?: string;
   readonly errorEventId?: string;
 }
@@ -119,10 +121,9 @@ function nextStep(step: StepNode, event: WireEvent, at: number): StepNode | unde
       const entered = isOpen(step) || step.state === 'failed' ? step : enter(step, event, at);
       const attempt = asNumber(meta['attempt']) ?? 1;
       const { error: _error, errorEventId: _id, endedAt: _end, ...open } = entered;
-      return withLoop(
-        { ...open, attempt, state: attempt > 1 ? 'retrying' : entered.state === 'running' ? 'running' : 'waiting' },
-        meta,
-      );
+      const waitsFor = parkedWords(asObject(asObject(event.context)['park']));
+      const state = attempt > 1 ? 'retrying' : entered.state === 'running' ? 'running' : 'waiting';
+      return withLoop({ ...open, attempt, state, ...(waitsFor === undefined ? {} : { waitsFor }) }, meta);
     }
     case 'command.claimed':
     case 'command.started':
@@ -136,8 +137,9 @@ function nextStep(step: StepNode, event: WireEvent, at: number): StepNode | unde
     case 'command.completed':
       // A worker that does not raise reports its failures as results.
       if (isErrorStatus(event.status)) return fail(step, event, at);
-      if (step.loop !== undefined) return { ...step, loop: { ...step.loop, done: step.loop.done + 1 } };
-      return close(step, 'done', at);
+      if (step.loop === undefined) return close(step, 'done', at);
+      // The claim of a cursor is not an item.
+      return isItem(event) ? { ...step, loop: { ...step.loop, done: step.loop.done + 1 } } : undefined;
     case 'command.failed':
     case 'step.failed':
       return fail(step, event, at);
@@ -168,6 +170,18 @@ function enter(step: StepNode, event: WireEvent, at: number): StepNode {
     attempt: 1,
     ...(total === undefined ? {} : { loop: { done: 0, failed: 0, total } }),
   };
+}
+
+function isItem({ command_id }: WireEvent): boolean {
+  return command_id === null || /:i\d+$/.test(command_id);
+}
+
+function parkedWords(park: JsonObject): string | undefined {
+  const { kind, signal, dueAt, executionId } = park;
+  const until = typeof dueAt === 'string' ? ` until ${dueAt.replace(/\.\d+/, '')}` : '';
+  if (kind === 'child') return `for execution ${String(executionId)}${until}`;
+  if (kind !== 'wait') return undefined;
+  return typeof signal === 'string' ? `for signal '${signal}'${until}` : until.trim();
 }
 
 function withLoop(step: StepNode, meta: JsonObject): StepNode {

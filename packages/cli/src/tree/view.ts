@@ -102,7 +102,8 @@ function plainView(output: Output, palette: Palette, names: readonly string[]): 
       width = Math.max(width, ...tree.steps.map(({ name }) => sanitise(name).length));
       for (const step of tree.steps) {
         // Waiting for a worker is normal and short; a line for it would double the output.
-        if (step.state !== 'waiting' && changed(step)) output.write(`${plainLine(step, width, palette)}\n`);
+        const worth = step.state !== 'waiting' || step.waitsFor !== undefined;
+        if (worth && changed(step)) output.write(`${plainLine(step, width, palette)}\n`);
       }
     },
     close: () => {},

@@ -12,6 +12,7 @@ import {
   type Template,
   type ValueTemplate,
 } from '../template/index.js';
+import { type CompiledEmit, compileEmit } from './emit.js';
 import { buildGraph, type Graph } from './graph.js';
 import { PIPELINE } from './pipeline-value.js';
 import { type Sequence, sequenceOf } from './sequence.js';
@@ -32,9 +33,12 @@ export interface CompiledStep {
   /** `set` of the tool itself: there `output` is the tool's bare result. */
   readonly toolSet: readonly CompiledEntry[];
   readonly set: readonly CompiledEntry[];
+  readonly emit: readonly CompiledEmit[];
   readonly arcs: readonly CompiledArc[];
   readonly loop: CompiledLoop | undefined;
   readonly toolKind: string;
+  /** How long the step may take once a worker has it. */
+  readonly timeout: ValueTemplate | undefined;
   /** Step-level and tool-level input, rendered by the server. */
   readonly input: ValueTemplate;
   /** A plain tool, rendered by the server; or a sequence, rendered by the worker. */
@@ -43,12 +47,22 @@ export interface CompiledStep {
 
 export interface CompiledLoop {
   readonly iterator: string;
-  readonly mode: 'sequential' | 'parallel';
+  readonly mode: 'sequential' | 'parallel' | 'cursor';
   readonly in: ValueTemplate;
   /** The expression as written, for messages. */
   readonly source: string;
   readonly maxInFlight: ValueTemplate | undefined;
   readonly onError: 'stop' | 'continue' | 'fail_fast';
+  readonly cursor?: CompiledCursor;
+}
+
+export interface CompiledCursor {
+  /** The tool that claims a frame. */
+  readonly kind: string;
+  readonly config: readonly ValueTemplate[];
+  readonly maxRows: ValueTemplate;
+  readonly rowConcurrency: ValueTemplate;
+  readonly process: ValueTemplate;
 }
 
 export interface CompiledArc {
@@ -110,6 +124,9 @@ function compileStep(step: Step, index: number, graph: Graph): CompiledStep {
     arcs.push({ arc: undefined, when: undefined, handlesFailure: false, set: [], args: undefined });
   }
   const sequence = sequenceOf(step);
+  // The tasks of a list have limits of their own; the step's is for all of them together.
+  const own = sequence === undefined && step.tool.type === 'single' ? step.tool.task.timeoutSeconds : undefined;
+  const timeout = own ?? step.spec.timeoutSeconds;
   return {
     step,
     index,
@@ -118,9 +135,11 @@ function compileStep(step: Step, index: number, graph: Graph): CompiledStep {
     // A sequence applies the `set` of its tasks itself, in the worker.
     toolSet: sequence === undefined && step.tool.type === 'single' ? entries(step.tool.task.set) : [],
     set: entries(step.set),
+    emit: (step.emit ?? []).map(compileEmit),
     arcs,
-    loop: step.loop === undefined ? undefined : compileLoop(step, step.loop),
+    loop: step.loop === undefined ? undefined : compileLoop(step.loop),
     toolKind: sequence === undefined && step.tool.type === 'single' ? step.tool.task.kind : PIPELINE,
+    timeout: timeout === undefined ? undefined : compileValue(timeout),
     input: compileValue(sequence === undefined ? { ...step.input, ...inputOf(step) } : step.input),
     tool: sequence ?? compileTool(step),
   };
@@ -130,8 +149,7 @@ function inputOf(step: Step): JsonObject {
   return step.tool.type === 'single' ? step.tool.task.input : {};
 }
 
-function compileLoop(step: Step, loop: Loop): CompiledLoop {
-  if (loop.mode === 'cursor') throw new Error(`step '${step.name}': cursor loops are refused by validation`);
+function compileLoop(loop: Loop): CompiledLoop {
   return {
     iterator: loop.iterator,
     mode: loop.mode,
@@ -139,6 +157,19 @@ function compileLoop(step: Step, loop: Loop): CompiledLoop {
     source: typeof loop.in === 'string' ? loop.in : 'loop.in',
     maxInFlight: loop.maxInFlight === undefined ? undefined : compileValue(loop.maxInFlight),
     onError: loop.onError,
+    ...(loop.cursor === undefined ? {} : { cursor: compileCursor(loop.cursor, loop.frame) }),
+  };
+}
+
+/** The claim is what the tool runs; everything else in the block is the tool's own configuration. */
+function compileCursor({ kind, claim, ...config }: JsonObject, frame: JsonObject): CompiledCursor {
+  const run: JsonObject = claim === undefined ? config : { ...config, command: claim };
+  return {
+    kind: typeof kind === 'string' ? kind : 'postgres',
+    config: compileConfig(run),
+    maxRows: compileValue(frame.max_rows ?? 1),
+    rowConcurrency: compileValue(frame.row_concurrency ?? 1),
+    process: compileValue(frame.process ?? 'row'),
   };
 }
 

@@ -2,7 +2,17 @@
 import { type Id, parseId } from '../ids/index.js';
 import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
-import type { CommandContext, DomainEvent, ErrorInfo, LoopStart } from './events.js';
+import type {
+  Caller,
+  CommandContext,
+  CursorPart,
+  CursorStart,
+  DomainEvent,
+  ErrorInfo,
+  FrameMarked,
+  LoopStart,
+  Park,
+} from './events.js';
 import type { EventRow } from './row.js';
 
 /** Undefined: the row is history, but moves nothing. */
@@ -26,6 +36,27 @@ export function decode(row: EventRow): DomainEvent | undefined {
         parentExecutionId: row.parent_execution_id,
         parentEventId: row.parent_event_id,
         trace: meta.trace ?? null,
+        depth: count(meta.depth, 0),
+        caller: callerOf(meta),
+        ...rerunOf(meta),
+        ...(typeof meta.callback_url === 'string' ? { callbackUrl: meta.callback_url } : {}),
+      };
+    }
+    case 'signal.received': {
+      const context = isObject(row.context) ? row.context : EMPTY;
+      return { type, name: step, payload: context.payload ?? null };
+    }
+    case 'signal.delivered':
+      return { type, name: step, commandId: row.command_id ?? '' };
+    case 'execution.forked': {
+      const context = isObject(row.context) ? row.context : EMPTY;
+      const { mode } = meta;
+      return {
+        type,
+        source: parseId(meta.source_execution_id) ?? row.execution_id,
+        sourceEventId: parseId(meta.source_event_id) ?? null,
+        mode: mode === 'from_failure' || mode === 'from_step' ? mode : 'from_event',
+        workload: isObject(context.workload) ? context.workload : {},
       };
     }
     case 'step.enter':
@@ -56,8 +87,11 @@ export function decode(row: EventRow): DomainEvent | undefined {
         attempt: count(meta.attempt, 1),
         maxAttempts: count(meta.max_attempts, 3),
         idempotent: meta.idempotent !== false,
-        context: (isObject(row.context) ? row.context : EMPTY) as unknown as CommandContext,
+        ...issuedContext(row),
         ...(meta.single === true ? { single: true } : {}),
+        ...(typeof meta.timeout_ms === 'number' ? { timeoutMs: meta.timeout_ms } : {}),
+        ...(isObject(meta.output) ? { output: meta.output } : {}),
+        ...cursorPart(meta),
         ...(typeof meta.iteration_index !== 'number'
           ? {}
           : {
@@ -75,6 +109,31 @@ export function decode(row: EventRow): DomainEvent | undefined {
       return ended(row, meta, detail, 'FAILED');
     case 'playbook_cancelled':
       return ended(row, meta, detail, 'CANCELLED');
+    case 'stage.opened':
+    case 'stage.closed':
+      return {
+        type: 'stage.marked',
+        mark: type === 'stage.opened' ? 'opened' : 'closed',
+        step,
+        run: count(meta.run, 1),
+        loopId: text(meta.stage_id, ''),
+        frames: count(meta.frame_count, 0),
+        rows: count(meta.row_count, 0),
+        failed: count(meta.failed_count, 0),
+      };
+    case 'frame.dispatched':
+    case 'frame.started':
+    case 'frame.committed':
+    case 'frame.failed':
+      return {
+        type: 'frame.marked',
+        mark: type.slice('frame.'.length) as FrameMarked['mark'],
+        step,
+        run: count(meta.run, 1),
+        loopId: text(meta.stage_id, ''),
+        frame: count(meta.frame, -1),
+        rows: count(meta.row_count, 0),
+      };
     case 'ctx.updated':
       return { type, step: text(detail.step, ''), values: isObject(detail.values) ? detail.values : {} };
     case 'next.evaluated':
@@ -104,6 +163,7 @@ type CommandEvent = Extract<
       | 'call.done'
       | 'call.error'
       | 'command.completed'
+      | 'command.handed_over'
       | 'command.failed'
       | 'command.cancelled';
   }
@@ -115,6 +175,7 @@ const PRODUCER_TYPES: ReadonlySet<string> = new Set<CommandEvent['type']>([
   'call.done',
   'call.error',
   'command.completed',
+  'command.handed_over',
   'command.failed',
   'command.cancelled',
 ]);
@@ -157,6 +218,7 @@ function decodeCommandEvent(
         reason: text(meta.reason, ''),
         delayMs: count(meta.delay_ms, 0),
         fromWorker: typeof meta.reclaimed_from_worker === 'string' ? meta.reclaimed_from_worker : null,
+        ...(isObject(row.context) && row.context.resume !== undefined ? { resume: row.context.resume } : {}),
       };
     case 'call.done': {
       const outcome = callOutcome(detail);
@@ -173,6 +235,7 @@ function decodeCommandEvent(
         updates: callOutcome(detail).updates,
       };
     case 'command.completed':
+      if (detail.pending_callback === true) return { type: 'command.handed_over', commandId, step };
       return { type, commandId, step, status: row.status ?? 'success' };
     case 'command.failed':
       return { type, commandId, step, error: errorOf(row, detail), info: infoOf(row, detail) };
@@ -234,6 +297,38 @@ function loopStart(meta: JsonObject, detail: JsonObject): { loop?: LoopStart } {
       items: detail.collection,
       maxInFlight: count(detail.max_in_flight, 1),
       onError: on_error === 'continue' || on_error === 'fail_fast' ? on_error : 'stop',
+      ...(isObject(detail.frame) ? { cursor: detail.frame as unknown as CursorStart } : {}),
+    },
+  };
+}
+
+function callerOf(meta: JsonObject): Caller | null {
+  const { parent_command_id: commandId, return_step: returnStep } = meta;
+  if (typeof commandId !== 'string') return null;
+  return { commandId, returnStep: typeof returnStep === 'string' ? returnStep : null };
+}
+
+function rerunOf(meta: JsonObject): { rerunOf?: Id } {
+  const id = parseId(meta.rerun_of);
+  return id === undefined ? {} : { rerunOf: id };
+}
+
+/** What the worker gets and what the control plane itself waits for share the row's context. */
+function issuedContext(row: EventRow): { context: CommandContext; park?: Park } {
+  if (!isObject(row.context)) return { context: EMPTY as unknown as CommandContext };
+  if (row.context.park === undefined) return { context: row.context as unknown as CommandContext };
+  const { park, ...context } = row.context;
+  return { context: context as unknown as CommandContext, park: park as unknown as Park };
+}
+
+function cursorPart(meta: JsonObject): { cursor?: CursorPart } {
+  if (!isObject(meta.cursor)) return {};
+  const { phase, frame, row } = meta.cursor;
+  return {
+    cursor: {
+      phase: phase === 'claim' ? 'claim' : 'body',
+      frame: count(frame, 0),
+      ...(typeof row === 'number' ? { row } : {}),
     },
   };
 }

@@ -1,59 +1,105 @@
 // Carries an execution as far as it can go without a worker: route what has finished, start what may start, end when nothing
 // is left. It stops dispatching after a failure that no arc handled, and ends exactly once.
+import type { Json } from '../json/types.js';
 import { TemplateError } from '../template/index.js';
+import { cancelCommand } from './cancel.js';
 import type { CompiledStep } from './compile.js';
-import { advanceLoop, dispatch, issue } from './dispatch.js';
+import { markClaimed } from './cursor.js';
+import { dispatch } from './dispatch.js';
+import type { Graph } from './graph.js';
+import { issue } from './issue.js';
+import { advanceLoop, issueItem } from './loop.js';
 import { route } from './route.js';
 import { candidates, judge } from './settle.js';
-import { isTerminal } from './state.js';
+import { type CommandState, type ExecutionState, isTerminal, type StepState } from './state.js';
 import type { Turn } from './turn.js';
 
 /** The failure of a command whose worker vanished. */
 export const WORKER_LOST = 'WORKER_LOST';
+/** The failure of a command whose worker still had it when its time was up. */
+export const TIMED_OUT = 'TIMEOUT';
 
 /** A loop of steps that are all skipped by their guards, or fail before they need a worker, would never give the turn back. */
 const MAX_ENDLESS_LAUNCHES = 1_000;
 
 export function start(turn: Turn): void {
-  drive(turn, [], turn.compiled.graph.entry);
+  drive(turn, [], { entry: turn.compiled.graph.entry });
 }
 
-/** The command of this step is closed: the step is done or failed. */
-export function stepFinished(turn: Turn, name: string): void {
+/** A command is closed: its step is done or failed, or its loop goes on. */
+export function commandClosed(turn: Turn, command: CommandState): void {
+  const name = command.step;
   const compiled = stepByName(turn, name);
   const visit = turn.state.steps[name];
   if (compiled === undefined || visit === undefined) return drive(turn, []);
-  if (visit.loop !== null) return iterationFinished(turn, compiled);
-  const again =
-    visit.phase === 'failed' &&
-    compiled.step.spec.onError === 'retry' &&
-    visit.attempt < (compiled.step.spec.maxAttempts ?? 3) &&
-    turn.state.failure === null &&
-    // The lost worker may have done the work: what must not be done twice is not retried either.
-    (compiled.step.spec.idempotent || visit.info?.code !== WORKER_LOST);
-  if (again) {
-    visitAgain(turn, compiled, visit.attempt + 1);
-    return;
+  if (visit.loop !== null) return itemClosed(turn, compiled, visit, command);
+  if (visit.phase === 'failed' && mayRetry(turn, compiled, visit.attempt, visit.info?.code)) {
+    if (issue(turn, compiled, visit.attempt + 1) === 'running') return;
   }
   drive(turn, [name]);
 }
 
 /** One item of a loop has ended: the next may start, or the loop is over. A failure elsewhere lets nothing new start. */
-function iterationFinished(turn: Turn, compiled: CompiledStep): void {
-  const { state } = turn;
-  if (state.failure !== null) return drive(turn, []);
+function itemClosed(turn: Turn, compiled: CompiledStep, { loop }: StepState, command: CommandState): void {
+  if (turn.state.failure !== null) return drive(turn, []);
+  if (loop !== null && command.cursor?.phase === 'claim') markClaimed(turn, compiled, loop, command.cursor.frame);
+  const index = command.iteration;
+  const failed = loop?.errors.find((error) => error.index === index);
+  if (loop !== null && index !== null && failed !== undefined && loop.cursor === null) {
+    const over = loop.onError !== 'continue' && loop.errors.length > 1;
+    if (!over && mayRetry(turn, compiled, command.attempt, failed.info?.code))
+      issueItem(turn, compiled, loop, index, command.attempt + 1);
+  }
   if (advanceLoop(turn, compiled) !== 'running') drive(turn, [compiled.step.name]);
 }
 
-function visitAgain(turn: Turn, compiled: CompiledStep, attempt: number): void {
-  if (issue(turn, compiled, attempt) === 'failed') drive(turn, [compiled.step.name]);
+function mayRetry({ state }: Turn, { step }: CompiledStep, attempt: number, code: string | undefined): boolean {
+  return (
+    step.spec.onError === 'retry' &&
+    attempt < (step.spec.maxAttempts ?? 3) &&
+    state.failure === null &&
+    // The worker may have done the work, or be at it still: what must not be done twice is not retried either.
+    (step.spec.idempotent || (code !== WORKER_LOST && code !== TIMED_OUT))
+  );
 }
 
-function drive(turn: Turn, finished: readonly string[], entry?: number): void {
+/** After a fork: what was under way in the copied log starts again, what had ended and was not followed up is routed. */
+export function resume(turn: Turn): void {
+  const { state, compiled } = turn;
+  const unrouted: string[] = [];
+  for (const [node, step] of compiled.steps.entries()) {
+    const visit = state.steps[step.step.name];
+    if (visit === undefined) continue;
+    if (visit.phase === 'active') {
+      const running = visit.loop === null ? issue(turn, step, 1) : advanceLoop(turn, step);
+      if (running !== 'running') unrouted.push(step.step.name);
+    } else if (isUnrouted(visit) && (compiled.graph.arcs[node]?.length ?? 0) > 0) unrouted.push(step.step.name);
+  }
+  const nothingRan = (state.steps[compiled.graph.names[compiled.graph.entry] as string]?.run ?? 0) === 0;
+  // The log may have been cut in the middle of a turn: every step is looked at once.
+  drive(turn, unrouted, { entry: nothingRan ? compiled.graph.entry : undefined, touched: reachable(compiled.graph) });
+}
+
+function reachable(graph: Graph): number[] {
+  return [...graph.names.keys()].filter((node) => graph.reachable[node]);
+}
+
+function isUnrouted(visit: StepState): boolean {
+  const over = visit.phase === 'done' || visit.phase === 'failed' || visit.phase === 'guarded';
+  return over && visit.decided && visit.taken.length === 0 && visit.dead.length === 0;
+}
+
+/** `entry`: a step to launch first. `touched`: steps that may move although nothing in this turn has led to them. */
+interface DriveFrom {
+  readonly entry?: number | undefined;
+  readonly touched?: readonly number[];
+}
+
+function drive(turn: Turn, finished: readonly string[], { entry, touched: first = [] }: DriveFrom = {}): void {
   const { state, compiled } = turn;
   const { graph } = compiled;
   const unrouted = [...finished];
-  const touched = new Set<number>();
+  const touched = new Set<number>(first);
   let launches = 0;
   const launch = (node: number) => {
     const step = compiled.steps[node] as CompiledStep;
@@ -120,7 +166,7 @@ function finish(turn: Turn, launch: (node: number) => void): boolean {
   const { state, compiled } = turn;
   const { graph } = compiled;
   if (state.failure !== null) {
-    if (isFailFast(turn, state.failure.step)) cancelOpen(turn, `step '${state.failure.step}' failed`);
+    cancelAfterFailure(turn, state.failure.step);
     if (!isEmpty(state.commands)) return false;
     end(turn, 'FAILED', `Step '${state.failure.step}' failed: ${state.failure.error}`);
     return false;
@@ -146,13 +192,36 @@ export function end(
   error: string | null,
   reason = 'quiescent',
 ): void {
-  turn.emit({ type: 'playbook.ended', status, error, failedSteps: turn.state.failedSteps, reason });
+  const { state } = turn;
+  turn.emit({ type: 'playbook.ended', status, error, failedSteps: state.failedSteps, reason });
+  if (state.caller === null || state.parentExecutionId === null) return;
+  const { commandId, returnStep } = state.caller;
+  turn.post({
+    type: 'child_ended',
+    target: state.parentExecutionId,
+    commandId,
+    status,
+    data: status === 'COMPLETED' ? returnValue(state, returnStep) : null,
+    error,
+  });
+}
+
+/** What a parent gets: the data of the step it asked for, else of the last one that had any. */
+function returnValue(state: ExecutionState, returnStep: string | null): Json {
+  const asked = returnStep === null ? undefined : state.steps[returnStep];
+  if (asked?.hasData) return asked.data;
+  return state.lastStep === null ? null : (state.steps[state.lastStep]?.data ?? null);
 }
 
 export function cancelOpen(turn: Turn, reason: string): void {
-  for (const command of Object.values(turn.state.commands)) {
-    turn.emit({ type: 'command.cancelled', commandId: command.commandId, step: command.step, reason });
-  }
+  for (const command of Object.values(turn.state.commands)) cancelCommand(turn, command, reason);
+}
+
+/** Work under way may come to its end; a wait would only hold up the end of the execution, perhaps for ever. */
+function cancelAfterFailure(turn: Turn, failed: string): void {
+  const all = isFailFast(turn, failed);
+  for (const command of Object.values(turn.state.commands))
+    if (all || command.park?.kind === 'wait') cancelCommand(turn, command, `step '${failed}' failed`);
 }
 
 function isFailFast(turn: Turn, name: string): boolean {

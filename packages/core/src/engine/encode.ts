@@ -2,7 +2,7 @@
 // payload places stay exactly as they are. decode.ts reads them back; codec.test.ts holds the two together.
 import type { Id } from '../ids/index.js';
 import type { JsonObject } from '../json/types.js';
-import type { DomainEvent } from './events.js';
+import type { CommandIssued, DomainEvent } from './events.js';
 import type { EventRow } from './row.js';
 
 /** The part of a row that follows from the event itself; the log adds ids, version and time. */
@@ -40,6 +40,12 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
           execution_pool: event.pool,
           engine_rev: event.engineRev,
           ...(event.trace === null ? {} : { trace: event.trace }),
+          ...(event.depth === 0 ? {} : { depth: event.depth }),
+          ...(event.caller === null
+            ? {}
+            : { parent_command_id: event.caller.commandId, return_step: event.caller.returnStep }),
+          ...(event.rerunOf === undefined ? {} : { rerun_of: event.rerunOf }),
+          ...(event.callbackUrl === undefined ? {} : { callback_url: event.callbackUrl }),
         },
       };
     case 'step.enter':
@@ -56,6 +62,7 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
                   max_in_flight: event.loop.maxInFlight,
                   on_error: event.loop.onError,
                   collection: [...event.loop.items],
+                  ...(event.loop.cursor === undefined ? {} : { __cursor_loop: true, frame: plain(event.loop.cursor) }),
                 },
               },
             }),
@@ -82,30 +89,8 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
         ...blank(event.type, event.step, event.step, 'PENDING'),
         node_type: event.toolKind,
         command_id: event.commandId,
-        context: event.context as unknown as JsonObject,
-        meta: {
-          command_id: event.commandId,
-          step: event.step,
-          tool_kind: event.toolKind,
-          max_attempts: event.maxAttempts,
-          attempt: event.attempt,
-          execution_id: executionId,
-          catalog_id: catalogId,
-          actionable: true,
-          run: event.run,
-          pool: event.pool,
-          ...(event.idempotent ? {} : { idempotent: false }),
-          ...(event.single === true ? { single: true } : {}),
-          ...(event.iteration === undefined
-            ? {}
-            : {
-                iteration_index: event.iteration.index,
-                iteration_total: event.iteration.total,
-                iterator_step: event.step,
-                item_var: event.iteration.iterator,
-                loop_id: event.iteration.loopId,
-              }),
-        },
+        context: event.park === undefined ? plain(event.context) : { ...plain(event.context), park: plain(event.park) },
+        meta: issuedMeta(event, executionId, catalogId),
       };
     case 'command.claimed':
       return {
@@ -132,6 +117,7 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
       return {
         ...blank(event.type, event.step, event.step, 'PENDING'),
         command_id: event.commandId,
+        context: event.resume === undefined ? null : { resume: event.resume },
         meta: {
           command_id: event.commandId,
           attempt: event.attempt,
@@ -176,6 +162,16 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
         result: { status: event.status, context: { command_id: event.commandId, status: event.status } },
         meta: { command_id: event.commandId },
       };
+    case 'command.handed_over':
+      return {
+        ...blank('command.completed', event.step, event.step, 'success'),
+        command_id: event.commandId,
+        result: {
+          status: 'success',
+          context: { command_id: event.commandId, status: 'success', pending_callback: true },
+        },
+        meta: { command_id: event.commandId },
+      };
     case 'command.cancelled':
       return {
         ...blank(event.type, event.step, event.step, 'CANCELLED'),
@@ -196,11 +192,68 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
         },
         meta: { emitted_by: ENGINE, run: event.run, loop_id: event.loopId },
       };
+    case 'signal.received':
+      return {
+        ...blank(event.type, event.name, event.name, 'RECEIVED'),
+        node_type: 'signal',
+        context: { payload: event.payload },
+        meta: { actionable: false, informative: true },
+      };
+    case 'signal.delivered':
+      return {
+        ...blank(event.type, event.name, event.name, 'DELIVERED'),
+        node_type: 'signal',
+        command_id: event.commandId,
+        meta: { emitted_by: ENGINE, command_id: event.commandId },
+      };
+    case 'execution.forked':
+      return {
+        ...blank(event.type, 'playbook', 'playbook', 'FORKED'),
+        node_type: 'execution',
+        context: { workload: event.workload },
+        meta: {
+          emitted_by: ENGINE,
+          source_execution_id: event.source,
+          source_event_id: event.sourceEventId,
+          mode: event.mode,
+        },
+      };
     case 'ctx.updated':
       return {
         ...blank(event.type, null, null, 'CONTEXT'),
         result: { status: 'CONTEXT', context: { step: event.step, values: event.values } },
         meta: { emitted_by: ENGINE },
+      };
+    case 'object.emitted':
+      return {
+        ...blank(event.eventType, event.step, event.step, event.status),
+        node_type: 'business_object',
+        meta: { emitted_by: ENGINE, run: event.run, business_object: event.object },
+      };
+    case 'stage.marked':
+      return {
+        ...blank(`stage.${event.mark}`, event.step, event.step, event.mark === 'opened' ? 'OPEN' : 'CLOSED'),
+        meta: {
+          emitted_by: ENGINE,
+          run: event.run,
+          kind: 'cursor',
+          stage_id: event.loopId,
+          frame_count: event.frames,
+          row_count: event.rows,
+          failed_count: event.failed,
+        },
+      };
+    case 'frame.marked':
+      return {
+        ...blank(`frame.${event.mark}`, event.step, event.step, FRAME_STATUS[event.mark]),
+        meta: {
+          emitted_by: ENGINE,
+          run: event.run,
+          stage_id: event.loopId,
+          frame_id: frameId(event.loopId, event.frame),
+          frame: event.frame,
+          row_count: event.rows,
+        },
       };
     case 'next.evaluated':
       return {
@@ -239,11 +292,46 @@ export function encode(event: DomainEvent, executionId: Id, catalogId: Id): Enco
   }
 }
 
+const FRAME_STATUS = { dispatched: 'CLAIMED', started: 'RUNNING', committed: 'COMPLETED', failed: 'FAILED' } as const;
+
+function frameId(loopId: string, frame: number): string {
+  return `${loopId}:f${frame}`;
+}
+
+function issuedMeta(event: CommandIssued, executionId: Id, catalogId: Id): JsonObject {
+  return {
+    command_id: event.commandId,
+    step: event.step,
+    tool_kind: event.toolKind,
+    max_attempts: event.maxAttempts,
+    attempt: event.attempt,
+    execution_id: executionId,
+    catalog_id: catalogId,
+    actionable: event.park === undefined,
+    run: event.run,
+    pool: event.pool,
+    ...(event.idempotent ? {} : { idempotent: false }),
+    ...(event.single === true ? { single: true } : {}),
+    ...(event.timeoutMs === undefined ? {} : { timeout_ms: event.timeoutMs }),
+    ...(event.output === undefined ? {} : { output: event.output }),
+    ...(event.cursor === undefined ? {} : { cursor: { step: event.step, ...event.cursor } }),
+    ...(event.iteration === undefined
+      ? {}
+      : {
+          iteration_index: event.iteration.index,
+          iteration_total: event.iteration.total,
+          iterator_step: event.step,
+          item_var: event.iteration.iterator,
+          loop_id: event.iteration.loopId,
+        }),
+  };
+}
+
 function updatesField(updates: JsonObject): JsonObject {
   return Object.keys(updates).length === 0 ? {} : { context_updates: updates };
 }
 
-function blank(type: string, nodeId: string | null, nodeName: string | null, status: string): EncodedEvent {
+function blank(type: string, nodeId: string | null, nodeName: string | null, status: string | null): EncodedEvent {
   return {
     event_type: type,
     node_id: nodeId,

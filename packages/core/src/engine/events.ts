@@ -15,10 +15,17 @@ export type DomainEvent =
   | CallDone
   | CallFailed
   | CommandCompleted
+  | CommandHandedOver
   | CommandFailed
   | CommandCancelled
   | LoopDone
+  | SignalReceived
+  | SignalDelivered
+  | ExecutionForked
   | ContextUpdated
+  | ObjectEmitted
+  | StageMarked
+  | FrameMarked
   | NextEvaluated
   | PlaybookEnded;
 
@@ -32,6 +39,19 @@ export interface PlaybookStarted {
   readonly parentExecutionId: Id | null;
   readonly parentEventId: Id | null;
   readonly trace: Json;
+  /** 0 for an execution that nobody's step started. */
+  readonly depth: number;
+  /** The command of the parent that waits for this execution's end, and whose step's data it wants. */
+  readonly caller: Caller | null;
+  /** Set for an execution that repeats another one from its start. */
+  readonly rerunOf?: Id;
+  /** Who wants to hear of the end. */
+  readonly callbackUrl?: string;
+}
+
+export interface Caller {
+  readonly commandId: string;
+  readonly returnStep: string | null;
 }
 
 export interface StepEntered {
@@ -50,6 +70,15 @@ export interface LoopStart {
   readonly items: readonly Json[];
   readonly maxInFlight: number;
   readonly onError: 'stop' | 'continue' | 'fail_fast';
+  /** The items are not known yet: they are claimed frame by frame until a claim brings none. */
+  readonly cursor?: CursorStart;
+}
+
+export interface CursorStart {
+  readonly maxRows: number;
+  readonly rowConcurrency: number;
+  /** `row`: the body runs once per row. `frame`: once per frame. */
+  readonly process: 'row' | 'frame';
 }
 
 /** Every iteration that was going to run has ended; the step's value is made of their results. */
@@ -104,6 +133,44 @@ export interface CommandIssued {
   readonly single?: boolean;
   /** Set for one item of a loop. */
   readonly iteration?: Iteration;
+  readonly cursor?: CursorPart;
+  /** How long a worker may take once it has claimed the command. */
+  readonly timeoutMs?: number;
+  /** No worker runs it: the control plane waits for something. */
+  readonly park?: Park;
+  /** How the author wants the result kept. */
+  readonly output?: JsonObject;
+}
+
+/** Which part of a cursor loop a command is: it claims a frame of rows, or it is the body for one of them. */
+export interface CursorPart {
+  readonly phase: 'claim' | 'body';
+  readonly frame: number;
+  readonly row?: number;
+}
+
+export type Park = WaitPark | ChildPark;
+
+export interface WaitPark {
+  readonly kind: 'wait';
+  /** Ends the wait without this signal only by time. */
+  readonly signal: string | null;
+  readonly dueAt: string | null;
+  /** What the time being up means: the end of the wait, or that the signal did not come. */
+  readonly onDue: 'continue' | 'fail';
+}
+
+export interface ChildPark {
+  readonly kind: 'child';
+  readonly executionId: Id;
+  readonly path: string | null;
+  readonly catalogId: Id | null;
+  readonly version: Json;
+  readonly payload: JsonObject;
+  /** False: the step is done as soon as the child has started. */
+  readonly wait: boolean;
+  readonly returnStep: string | null;
+  readonly dueAt: string | null;
 }
 
 export interface Iteration {
@@ -143,6 +210,8 @@ export interface CommandRequeued {
   readonly reason: string;
   readonly delayMs: number;
   readonly fromWorker: string | null;
+  /** Where a list of tools goes on when the command is claimed again. */
+  readonly resume?: Json;
 }
 
 export interface CallDone {
@@ -174,6 +243,13 @@ export interface CommandCompleted {
   readonly status: string;
 }
 
+/** The worker has started something whose outcome will be reported from elsewhere: the command is open, and nobody's lease. */
+export interface CommandHandedOver {
+  readonly type: 'command.handed_over';
+  readonly commandId: string;
+  readonly step: string;
+}
+
 export interface CommandFailed {
   readonly type: 'command.failed';
   readonly commandId: string;
@@ -189,11 +265,71 @@ export interface CommandCancelled {
   readonly reason: string;
 }
 
+/** Somebody outside says that something has happened. It is kept until a command waits for it. */
+export interface SignalReceived {
+  readonly type: 'signal.received';
+  readonly name: string;
+  readonly payload: Json;
+}
+
+/** The oldest signal of this name has ended the wait of one command, and is used up. */
+export interface SignalDelivered {
+  readonly type: 'signal.delivered';
+  readonly name: string;
+  readonly commandId: string;
+}
+
+/**
+ * Everything before this event was copied from another execution. From here on this execution is its own: what was open is
+ * issued anew, and failures that are being repaired are forgotten.
+ */
+export interface ExecutionForked {
+  readonly type: 'execution.forked';
+  readonly source: Id;
+  readonly sourceEventId: Id | null;
+  readonly mode: 'from_failure' | 'from_step' | 'from_event';
+  readonly workload: JsonObject;
+}
+
 export interface ContextUpdated {
   readonly type: 'ctx.updated';
   readonly step: string;
   /** Dotted keys write into nested objects. */
   readonly values: JsonObject;
+}
+
+/** What a step says about a thing it has touched. It moves nothing; its row has the author's own event type. */
+export interface ObjectEmitted {
+  readonly type: 'object.emitted';
+  readonly eventType: string;
+  readonly step: string;
+  readonly run: number;
+  readonly status: string | null;
+  /** `object_type`, `object_id`, and `patch` or `state`. */
+  readonly object: JsonObject;
+}
+
+/** A cursor loop begins or has ended, for those who read the log as stages and frames. */
+export interface StageMarked {
+  readonly type: 'stage.marked';
+  readonly mark: 'opened' | 'closed';
+  readonly step: string;
+  readonly run: number;
+  readonly loopId: string;
+  readonly frames: number;
+  readonly rows: number;
+  readonly failed: number;
+}
+
+/** What becomes of one frame of a cursor loop. A committed frame is over, and its rows are forgotten. */
+export interface FrameMarked {
+  readonly type: 'frame.marked';
+  readonly mark: 'dispatched' | 'started' | 'committed' | 'failed';
+  readonly step: string;
+  readonly run: number;
+  readonly loopId: string;
+  readonly frame: number;
+  readonly rows: number;
 }
 
 /** A routing decision, taken once and never recomputed: replay needs no template. */

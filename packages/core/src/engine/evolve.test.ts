@@ -1,7 +1,8 @@
 // The fold: rows in order, and nothing but rows.
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../json/index.js';
-import { evolve, isErrorStatus } from './evolve.js';
+import { evolve } from './evolve.js';
+import { isErrorStatus } from './evolve-step.js';
 import { EXECUTION, restore } from './simulation/cluster.js';
 import { given } from './simulation/story.js';
 import { initialState } from './state.js';

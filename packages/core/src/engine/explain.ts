@@ -18,6 +18,15 @@ export type Waiting =
       readonly workerId: string | null;
       readonly attempt: number;
     }
+  | {
+      readonly kind: 'timer' | 'signal' | 'child';
+      readonly step: string;
+      readonly commandId: string;
+      /** The signal's name, or the child's execution id. */
+      readonly for: string | null;
+      readonly dueAt: string | null;
+      readonly since: string;
+    }
   | { readonly kind: 'join'; readonly step: string; readonly missing: readonly string[] }
   | { readonly kind: 'failure_draining'; readonly step: string; readonly error: string };
 
@@ -27,7 +36,13 @@ export function waitingFor(compiled: CompiledPlaybook, state: ExecutionState): W
   if (state.failure !== null)
     items.push({ kind: 'failure_draining', step: state.failure.step, error: state.failure.error });
   for (const command of Object.values(state.commands)) {
-    const { step, commandId, attempt } = command;
+    const { step, commandId, attempt, park } = command;
+    if (park !== null) {
+      const what = park.kind === 'child' ? park.executionId : park.signal;
+      const kind = park.kind === 'child' ? 'child' : park.signal === null ? 'timer' : 'signal';
+      items.push({ kind, step, commandId, for: what, dueAt: park.dueAt, since: command.issuedAt });
+      continue;
+    }
     items.push(
       command.status === 'PENDING'
         ? { kind: 'command_pending', step, commandId, pool: command.pool, attempt, since: command.issuedAt }

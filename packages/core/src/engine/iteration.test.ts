@@ -1,6 +1,6 @@
 // `loop` of a step: one visit, many items.
 import { describe, expect, it } from 'vitest';
-import { itemsOf } from './loop.js';
+import { itemsOf } from './collection.js';
 import { called, completed } from './simulation/reports.js';
 import { detail, given } from './simulation/story.js';
 
@@ -233,4 +233,21 @@ describe('what a collection can be', () => {
   it.each([null, true, -1, 1.5])('not %j', (value) => {
     expect(() => itemsOf(value, '{{ x }}')).toThrow(/'{{ x }}' did not evaluate to an iterable/);
   });
+});
+
+it('the end of an item names its loop, so that replay can count it', () => {
+  const story = given(`
+  - step: each
+    loop: { in: [1, 2], iterator: n }
+    tool: { kind: noop }
+`)
+    .start()
+    .does('each')
+    .fails('each');
+  const loopId = story.log.find((row) => row.event_type === 'step.enter')?.meta as { loop_id: string };
+  const ends = story.log.filter((row) => ['command.completed', 'command.failed'].includes(row.event_type));
+  expect(ends.map((row) => row.meta)).toMatchObject([
+    { loop_id: loopId.loop_id, iteration_index: 0 },
+    { loop_id: loopId.loop_id, iteration_index: 1 },
+  ]);
 });

@@ -3,6 +3,7 @@ import { isObject } from '../json/index.js';
 import type { Json, JsonObject } from '../json/types.js';
 import { type Scope, tolerant } from '../template/index.js';
 import type { CompiledArc, CompiledEntry, CompiledStep } from './compile.js';
+import { emitObjects } from './emit.js';
 import type { GraphArc } from './graph.js';
 import { executionScope, outcomeLocals } from './scope.js';
 import { dictionary, type StepState } from './state.js';
@@ -25,6 +26,12 @@ export function route(turn: Turn, compiled: CompiledStep, visit: StepState, agai
   if (!again && !failed && visit.phase !== 'guarded') {
     assign(turn, step.name, compiled.toolSet, () => bareScope(turn, compiled, visit));
     assign(turn, step.name, compiled.set, scope);
+    if (compiled.emit.length > 0) {
+      const outcome = outcomeLocals(step.name, visit, compiled.loop !== undefined);
+      const scopeWith = (locals: Record<string, unknown>) =>
+        executionScope(turn.state, turn.world, { ...outcome, ...locals });
+      emitObjects(turn, { name: step.name, run: visit.run }, compiled.emit, scopeWith);
+    }
   }
 
   const chosen = choose(compiled, scope, failed);

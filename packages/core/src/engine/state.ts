@@ -2,7 +2,7 @@
 // cached, snapshotted, compared and shown. It holds open commands only, never the history of finished ones.
 import type { Id } from '../ids/index.js';
 import type { Json, JsonObject } from '../json/types.js';
-import type { ErrorInfo } from './events.js';
+import type { Caller, CursorPart, CursorStart, ErrorInfo, Park } from './events.js';
 
 export type ExecutionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED';
 
@@ -19,6 +19,9 @@ export interface ExecutionState {
   parentExecutionId: Id | null;
   parentEventId: Id | null;
   trace: Json;
+  depth: number;
+  caller: Caller | null;
+  callbackUrl: string | null;
   workload: JsonObject;
   ctx: JsonObject;
   /** Only steps that were touched. */
@@ -27,6 +30,8 @@ export interface ExecutionState {
   waiting: Record<string, JsonObject>;
   /** Open commands. */
   commands: Record<string, CommandState>;
+  /** Signals that came before anybody waited for them, oldest first. */
+  signals: Record<string, Json[]>;
   /** The first failure that no arc handled: nothing new is dispatched from then on. */
   failure: Failure | null;
   failedSteps: string[];
@@ -70,11 +75,36 @@ export interface LoopState {
   readonly onError: 'stop' | 'continue' | 'fail_fast';
   /** Index of the next item to issue. */
   next: number;
+  /** Items to issue once more, before any further one. */
+  again: number[];
   running: number;
   succeeded: number;
   /** By index; null for an item that failed or never ran. */
   results: Json[];
   errors: LoopError[];
+  cursor: CursorState | null;
+}
+
+/** Rows live here only while their frame is open: a cursor may claim for ever. */
+export interface CursorState extends CursorStart {
+  nextFrame: number;
+  /** Frames that held rows. */
+  filled: number;
+  /** Claims on their way. */
+  claiming: number;
+  /** A claim brought no rows, or failed: nothing more is claimed. */
+  drained: boolean;
+  claimFailed: boolean;
+  failed: number;
+  frames: Record<string, Frame>;
+}
+
+export interface Frame {
+  rows: readonly Json[];
+  next: number;
+  /** Rows to run once more, before any further one. */
+  again: number[];
+  open: number;
 }
 
 export interface LoopError {
@@ -95,7 +125,12 @@ export interface CommandState {
   readonly idempotent: boolean;
   /** Index of the item, for one item of a loop. */
   readonly iteration: number | null;
-  status: 'PENDING' | 'CLAIMED' | 'RUNNING';
+  readonly cursor: CursorPart | null;
+  /** Set when no worker runs it. */
+  readonly park: Park | null;
+  status: 'PENDING' | 'CLAIMED' | 'RUNNING' | 'WAITING';
+  /** Its outcome is reported by somebody who never claimed it. */
+  handedOver: boolean;
   attempt: number;
   token: number;
   workerId: string | null;
@@ -132,11 +167,15 @@ export function initialState(executionId: Id): ExecutionState {
     parentExecutionId: null,
     parentEventId: null,
     trace: null,
+    depth: 0,
+    caller: null,
+    callbackUrl: null,
     workload: {},
     ctx: dictionary(),
     steps: dictionary(),
     waiting: dictionary(),
     commands: dictionary(),
+    signals: dictionary(),
     failure: null,
     failedSteps: [],
     lastStep: null,

@@ -20,6 +20,8 @@ const MAX_TOKENS = 500_000;
 const MAX_DEPTH = 100;
 /** Values that aliases may add to the document ("billion laughs"). */
 const MAX_ALIASED_NODES = 50_000;
+const DEPTH_HINT = 'flatten the structure';
+const ALIAS_HINT = 'write the value out here';
 
 const MAX_BAD_ESCAPES = 100;
 const MAX_STRAY_TOKENS = 100;
@@ -104,7 +106,7 @@ function* boundedTokens(source: Source, report: Report, limit: { hit: boolean })
       );
     }
     if (parser.stack.length > MAX_DEPTH) {
-      return refuse('yaml.too-deep', `Values are nested more than ${MAX_DEPTH} levels deep`, 'flatten the structure');
+      return refuse('yaml.too-deep', `Values are nested more than ${MAX_DEPTH} levels deep`, DEPTH_HINT);
     }
     for (const token of parser.next(lexeme)) {
       if ((token.type === 'error' || token.type === 'directive') && ++stray > MAX_STRAY_TOKENS) {
@@ -154,7 +156,7 @@ function createConverter(source: Source, report: Report): Converter {
     const place = placeOf(node, path);
     if (node === null) return nothing(place);
     if (depth > MAX_DEPTH) {
-      report.error('yaml.too-deep', `Values are nested more than ${MAX_DEPTH} levels deep`, place);
+      report.error('yaml.too-deep', `Values are nested more than ${MAX_DEPTH} levels deep`, place, DEPTH_HINT);
       return nothing(place);
     }
     if (aliasDepth > 0 && ++aliased > MAX_ALIASED_NODES) {
@@ -178,11 +180,11 @@ function createConverter(source: Source, report: Report): Converter {
     const place = placeOf(alias, path);
     const target = anchors.get(name);
     if (target === undefined) {
-      report.error('yaml.unknown-alias', `Alias \`*${name}\` has no anchor \`&${name}\` before it`, place);
+      report.error('yaml.unknown-alias', `Alias \`*${name}\` has no anchor \`&${name}\` before it`, place, ALIAS_HINT);
       return nothing(place);
     }
     if (open.has(target)) {
-      report.error('yaml.recursive-alias', `Alias \`*${name}\` refers to a value that contains it`, place);
+      report.error('yaml.recursive-alias', `Alias \`*${name}\` refers to a value that contains it`, place, ALIAS_HINT);
       return nothing(place);
     }
     aliasDepth++;

@@ -57,7 +57,12 @@ export function readChoice<T extends string>(
   const found = choices.find((choice) => choice === word.toLowerCase());
   if (found === undefined) {
     const message = `${scope.subject}${fieldOf(node)} must be one of ${choices.join(', ')} (got '${word}')`;
-    scope.report.error('playbook.choice', message, node, didYouMean(word, choices));
+    scope.report.error(
+      'playbook.choice',
+      message,
+      node,
+      didYouMean(word, choices, `write \`${choices[0]}\`, or leave it out`),
+    );
   }
   return found;
 }
@@ -97,7 +102,7 @@ export function readCount(scope: Scope, node: Node | undefined, complaint?: stri
   return undefined;
 }
 
-function wrongShape(scope: Scope, node: Node, expected: string, hint?: string): void {
+function wrongShape(scope: Scope, node: Node, expected: string, hint = `write ${expected}`): void {
   const message = `${scope.subject}${fieldOf(node)} must be ${expected}, found ${describe(node)}`;
   scope.report.error('playbook.shape', message, node, hint);
 }
@@ -127,5 +132,10 @@ function warnUnknownKey(scope: Scope, entry: Entry, known: ReadonlySet<string>, 
   const similar = closest(entry.key, known);
   if (similar === undefined && rules.report === 'typos') return;
   const message = `${scope.subject}unknown key \`${entry.key}\` is ignored`;
-  scope.report.warning(rules.code, message, entry, didYouMean(entry.key, known));
+  scope.report.warning(
+    rules.code,
+    message,
+    entry,
+    didYouMean(entry.key, known, 'remove it, or move it to where it is read'),
+  );
 }

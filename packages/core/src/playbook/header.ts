@@ -18,6 +18,7 @@ const ROOT_KEYS = [
   'executor',
   'workbook',
   'workflow',
+  'tests',
 ];
 const PROFILES = ['auto', 'local', 'distributed'];
 const ENTRY_STEP = 'start';
@@ -171,5 +172,5 @@ function checkProfile(scope: Scope, executor: MapNode | undefined): void {
   const written = node.type === 'scalar' ? `'${node.text}'` : describe(node);
   const message = `executor.profile ${written} is ignored; it is one of ${PROFILES.join(', ')}`;
   const place: Place = node;
-  scope.report.warning('executor.profile', message, place);
+  scope.report.warning('executor.profile', message, place, 'remove it, or write `profile: auto`');
 }

@@ -7,4 +7,6 @@ export { type PlaybookPool, playbookPool } from './pool.js';
 export { playbookSchema } from './schema.js';
 export { MAX_PLAYBOOK_BYTES } from './source.js';
 export type { CheckTemplate, TemplateKind, TemplateProblem } from './templates.js';
+export type * from './test-model.js';
+export { checkMockNames } from './test-names.js';
 export { readYaml } from './yaml.js';

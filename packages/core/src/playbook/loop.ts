@@ -119,6 +119,11 @@ function readOnError(scope: Scope, spec: MapNode | undefined, direct: Node | und
   if (word === 'fail') return 'stop';
   const choices = ['stop', 'continue', 'fail_fast'];
   const message = `${scope.subject}${fieldOf(node)} must be one of ${choices.join(', ')} (got '${word}')`;
-  scope.report.error('loop.on-error', message, node, didYouMean(word, choices));
+  scope.report.error(
+    'loop.on-error',
+    message,
+    node,
+    didYouMean(word, choices, 'leave it out to stop at the first failure'),
+  );
   return 'stop';
 }

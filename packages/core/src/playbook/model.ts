@@ -1,6 +1,7 @@
 // The playbook as the engine sees it: every dialect of the YAML (docs/playbook.md) is normalised to this one shape by parse.ts.
 // Templates are still source text here; engine/compile.ts compiles them once per catalog version.
 import type { Json, JsonObject } from '../json/types.js';
+import type { PlaybookTest } from './test-model.js';
 
 export interface Playbook {
   readonly apiVersion: string;
@@ -12,6 +13,8 @@ export interface Playbook {
   readonly executor: Executor;
   /** In document order. */
   readonly steps: readonly Step[];
+  /** Only for those who ask for them (`ParseOptions.tests`). */
+  readonly tests?: readonly PlaybookTest[];
 }
 
 export interface Metadata {
@@ -60,8 +63,24 @@ export interface Step {
   readonly spec: StepSpec;
   readonly output?: JsonObject;
   /** `emit`: domain events this step leaves behind. */
-  readonly emit?: Json;
+  readonly emit?: readonly Emit[];
   readonly at: Position;
+}
+
+export interface Emit {
+  /** The name of the event, `order.paid`. */
+  readonly type: string;
+  readonly objectType: string;
+  readonly objectId: Json;
+  /** Changes some attributes of the object. */
+  readonly patch?: JsonObject;
+  /** Replaces all of them. */
+  readonly state?: JsonObject;
+  readonly status?: string;
+  readonly when?: Condition;
+  /** One event for each item of this collection, which is called `as`. */
+  readonly each?: Json;
+  readonly as: string;
 }
 
 export interface StepSpec {

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { checkPlaybook } from '../validate.js';
 import { parsePlaybook } from './parse.js';
 
 const VALID = `apiVersion: noetl.io/v2
@@ -37,10 +38,15 @@ workflow:
 `;
 
 function answers(text: string): void {
-  const { playbook, diagnostics } = parsePlaybook(text);
+  const { playbook, diagnostics } = checkPlaybook(text);
   const failed = diagnostics.some((d) => d.severity === 'error');
   expect(playbook === undefined).toBe(failed);
-  for (const d of diagnostics) expect(Math.min(d.line, d.column)).toBeGreaterThanOrEqual(1);
+  for (const d of diagnostics) {
+    expect(Math.min(d.line, d.column)).toBeGreaterThanOrEqual(1);
+    expect(d.code).toMatch(/^[a-z]+\.[a-z-]+$/);
+    // What is wrong, and what to write instead.
+    expect([d.message, d.hint ?? '']).not.toContain('');
+  }
 }
 
 it('the playbook that the mutations start from is valid', () => {

@@ -357,7 +357,9 @@ describe('step', () => {
   });
 
   it('reads emit', () => {
-    expect(step(`${NOOP}  emit: [{ type: order.paid }]`).emit).toEqual([{ type: 'order.paid' }]);
+    expect(
+      step(`${NOOP}  emit: [{ type: order.paid, object: { type: order, id: 7 }, patch: { paid: true } }]`).emit,
+    ).toEqual([{ type: 'order.paid', objectType: 'order', objectId: 7, patch: { paid: true }, as: 'item' }]);
   });
 });
 

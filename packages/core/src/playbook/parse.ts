@@ -20,11 +20,15 @@ import type { Scope } from './scope.js';
 import { createSource, exceedsBytes, MAX_PLAYBOOK_BYTES } from './source.js';
 import { readStep } from './step.js';
 import type { CheckTemplate } from './templates.js';
+import { readTests } from './tests.js';
+import { warnUnknownVariables } from './variables.js';
 import { readWorkbook } from './workbook.js';
 
 export interface ParseOptions {
   /** Compiles a template and says what is wrong with it; templates are not checked without it. */
   readonly checkTemplate?: CheckTemplate;
+  /** Reads the `tests` block too. Whoever does not run tests has nothing to say about it. */
+  readonly tests?: boolean;
 }
 
 export interface ParseResult {
@@ -55,15 +59,15 @@ function readSafely(text: string, options: ParseOptions, report: Report): Playbo
   try {
     const root = readDocument(source, report);
     if (root === undefined) return undefined;
-    return readRoot({ source, report, checkTemplate: options.checkTemplate, subject: '' }, root);
+    return readRoot({ source, report, checkTemplate: options.checkTemplate, mentions: [], subject: '' }, root, options);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    report.error('yaml.syntax', `The document cannot be read: ${reason}`, START);
+    report.error('yaml.syntax', `The document cannot be read: ${reason}`, START, 'check it with a YAML linter');
     return undefined;
   }
 }
 
-function readRoot(scope: Scope, root: Node): Playbook | undefined {
+function readRoot(scope: Scope, root: Node, options: ParseOptions): Playbook | undefined {
   if (root.type !== 'map') {
     const message = `A playbook is a map of keys, found ${describe(root)}`;
     scope.report.error('playbook.root', message, root, 'start with `apiVersion: noetl.io/v2`');
@@ -84,8 +88,12 @@ function readRoot(scope: Scope, root: Node): Playbook | undefined {
     return step === undefined ? [] : [step];
   });
   // On a broken graph the lints would repeat the errors in other words.
-  if (!scope.report.failed()) analyse({ steps, executor }, scope.report);
-  return { apiVersion, kind, metadata, workload, keychain, executor, steps };
+  if (!scope.report.failed()) {
+    analyse({ steps, executor }, scope.report);
+    warnUnknownVariables({ workload, steps }, scope.mentions, scope.source, scope.report);
+  }
+  const tests = options.tests === true ? { tests: readTests(scope, root, steps) } : {};
+  return { apiVersion, kind, metadata, workload, keychain, executor, steps, ...tests };
 }
 
 interface StepItem {

@@ -125,7 +125,7 @@ function readDo(scope: Scope, then: MapNode, name: string): PolicyRule['action']
   if (word !== undefined && action === undefined) {
     const valid = ACTIONS.map((known) => `"${known}"`).join(', ');
     const message = `${scope.subject}${name} has invalid action '${word}'. Valid: [${valid}]`;
-    scope.report.error('policy.action', message, node, didYouMean(word, ACTIONS));
+    scope.report.error('policy.action', message, node, didYouMean(word, ACTIONS, `use one of ${ACTIONS.join(', ')}`));
   }
   return action;
 }
@@ -153,7 +153,7 @@ function readJumpTarget(scope: Scope, then: MapNode, name: string, task: TaskCon
   const to = expectText(scope, node);
   if (to !== undefined && !task.labels.has(to) && !PREVIOUS_TASK.has(to) && !isTemplateText(to)) {
     const message = `${scope.subject}${name}: unknown task label '${to}'. Available labels: ${available}`;
-    scope.report.error('policy.jump', message, node, didYouMean(to, task.labels));
+    scope.report.error('policy.jump', message, node, didYouMean(to, task.labels, `use one of ${available}`));
   }
   return to;
 }

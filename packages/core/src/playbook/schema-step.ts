@@ -52,7 +52,7 @@ function step(): Schema {
       next: ref('next'),
       spec: stepSpec(),
       output: ref('output'),
-      emit: about('Domain events this step leaves behind.'),
+      emit: about('Domain events this step leaves behind: `{type, object: {type, id}, patch}`, or a list.'),
       retry: about('Has no effect: write a rule with `do: retry` under `tool.spec.policy.rules`.', {
         deprecated: true,
       }),

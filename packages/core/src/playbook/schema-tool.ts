@@ -85,6 +85,13 @@ const FIELDS: Readonly<Record<string, Record<string, Schema>>> = {
     result_step: about('The step whose data `return_result` returns.'),
     timeout: about('How long to wait for the child, in seconds.'),
   },
+  wait: {
+    for: about('How long to wait: seconds, or `90s`, `15m`, `2h`, `1d`.'),
+    until: about('The time to wait for, `2030-01-31T08:00:00Z`; UTC unless it names a zone.'),
+    signal: about('Name of the signal to wait for (`noetl signal EXECUTION NAME`).'),
+    timeout: about('How long the signal may take.'),
+    on_timeout: offer('What a signal that does not come means.', ['fail', 'continue'], { default: 'fail' }),
+  },
   workbook: {
     name: about('The `workbook` entry to use.'),
     task: about('The `workbook` entry to use, where `name` is the label of a pipeline task.'),

@@ -40,7 +40,7 @@ workflow:
     input: { a: 1 }
     spec: { policy: { lifecycle: { timeout_s: 3 } } }
     output: { inline_max_bytes: 1 }
-    emit: [{ type: x }]
+    emit: [{ type: x.y, object: { type: x, id: 1 } }]
     next: last
   - step: last
     vars: { a: 1 }

@@ -15,6 +15,7 @@ import {
   text,
 } from './schema-forms.js';
 import { stepSchemas } from './schema-step.js';
+import { testsSchema } from './schema-tests.js';
 import { ruleSchemas, taskSchema, toolSchema } from './schema-tool.js';
 
 export function playbookSchema(): JsonObject {
@@ -39,6 +40,7 @@ export function playbookSchema(): JsonObject {
       executor: executor(),
       workbook: workbook(),
       workflow: { type: 'array', minItems: 1, items: ref('step'), description: 'The steps.' },
+      tests: testsSchema(),
     },
     $defs: { tool: toolSchema(), task: taskSchema(), ...ruleSchemas(), ...stepSchemas() },
   };

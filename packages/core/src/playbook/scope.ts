@@ -3,11 +3,14 @@ import type { Place } from './node.js';
 import type { Report } from './report.js';
 import type { Source } from './source.js';
 import type { CheckTemplate } from './templates.js';
+import type { Mention } from './variables.js';
 
 export interface Scope {
   readonly source: Source;
   readonly report: Report;
   readonly checkTemplate: CheckTemplate | undefined;
+  /** Every template that was read, for what only the whole playbook can tell. */
+  readonly mentions: Mention[];
   /** Starts every message: `Step 'fetch': ` inside a step, empty elsewhere. */
   readonly subject: string;
 }

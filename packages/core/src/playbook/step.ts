@@ -1,10 +1,11 @@
 // One entry of `workflow`: the step's own fields; tool, loop, guards and router are read by their own modules.
 import { readInput, readLegacyVars, readSet, SET_KEYS } from './bindings.js';
+import { readEmit } from './emit.js';
 import { readBoolean, readChoice, readCount, readMap, readSeconds, readText, warnUnknownKeys } from './fields.js';
 import { readAdmit } from './guard.js';
 import { readLoop } from './loop.js';
 import type { Step, StepSpec } from './model.js';
-import { child, type MapNode, mapToJson, toJson } from './node.js';
+import { child, type MapNode, mapToJson } from './node.js';
 import { readRouter } from './router.js';
 import { fieldOf, type Scope } from './scope.js';
 import { closest } from './suggest.js';
@@ -61,8 +62,7 @@ export function readStep(outer: Scope, map: MapNode, name: string, workflow: Wor
   const next = readRouter(scope, map, spec, { from: name, steps: workflow.names });
   const stepSpec = readStepSpec(scope, spec, policy);
   const desc = readText(scope, map, 'desc') ?? readText(scope, map, 'description');
-  const emit = child(map, 'emit');
-  if (emit !== undefined) checkTemplates(scope, emit);
+  const emit = readEmit(scope, child(map, 'emit'));
   if (tool === undefined) return undefined;
   const effectiveOutput = tool.type === 'single' ? tool.task.output : stepOutput;
   return {
@@ -77,14 +77,20 @@ export function readStep(outer: Scope, map: MapNode, name: string, workflow: Wor
     next,
     spec: stepSpec,
     ...(effectiveOutput !== undefined && { output: effectiveOutput }),
-    ...(emit !== undefined && { emit: toJson(emit) }),
+    ...(emit !== undefined && { emit }),
     at: map.at,
   };
 }
 
 function checkKeys(scope: Scope, map: MapNode): void {
   const forbidden = map.entries.get('case');
-  if (forbidden !== undefined) scope.report.error('step.case', scope.subject + CASE_MESSAGE, forbidden);
+  if (forbidden !== undefined)
+    scope.report.error(
+      'step.case',
+      scope.subject + CASE_MESSAGE,
+      forbidden,
+      'move its conditions to `next.arcs[].when`',
+    );
   const type = map.entries.get('type');
   if (type !== undefined) {
     const message = `${scope.subject}'type' is not a step field`;

@@ -12,7 +12,7 @@ const MAX_LINE = 1_000;
 interface Explanation {
   readonly code: string;
   readonly message: string;
-  readonly hint?: string;
+  readonly hint: string;
   /** When the place to edit is not where the parser gave up. */
   readonly at?: Position;
 }
@@ -94,7 +94,7 @@ function explainCode(problem: YAMLError, source: Source, line: string, document:
     case 'TAG_RESOLVE_FAILED':
       return { code: 'yaml.tag', message: `${problem.message}; playbooks use no YAML tags`, hint: 'remove the tag' };
     default:
-      return { code, message: problem.message };
+      return { code, message: problem.message, hint: 'check the indentation and the quotes around this place' };
   }
 }
 

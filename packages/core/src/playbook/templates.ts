@@ -15,7 +15,12 @@ export interface TemplateProblem {
   readonly column?: number;
 }
 
-export type CheckTemplate = (source: string, kind: TemplateKind) => TemplateProblem | undefined;
+export interface TemplateUse {
+  /** The variables that the template reads. */
+  readonly names: Iterable<string>;
+}
+
+export type CheckTemplate = (source: string, kind: TemplateKind) => TemplateProblem | TemplateUse | undefined;
 
 /** Foreign languages use braces too (python f-strings, shell `${#a}`): a broken template there is only suspicious. */
 const FOREIGN_TEXT: ReadonlySet<string> = new Set(['code', 'command', 'commands', 'cmds', 'query', 'script']);
@@ -27,7 +32,7 @@ export function checkTemplates(scope: Scope, node: Node, foreign = false, compla
   } else if (node.type === 'map') {
     for (const entry of node.entries.values()) checkField(scope, entry.key, entry.value, foreign);
   } else if (typeof node.value === 'string' && node.value.includes('{')) {
-    const problem = compile(scope, node.value, 'value');
+    const problem = compile(scope, node, node.value, 'value');
     if (problem === undefined) return;
     reportTemplate(scope, node, problem, foreign, complaint ?? `${fieldOf(node)} has an invalid template`);
   }
@@ -50,7 +55,12 @@ function reportTemplate(
     const hint = 'if these braces belong to the code, wrap them in {% raw %} … {% endraw %}';
     scope.report.warning('template.syntax', message, place, hint);
   } else {
-    scope.report.error('template.syntax', message, place);
+    scope.report.error(
+      'template.syntax',
+      message,
+      place,
+      'docs/templates.md has the language: Jinja, without its statements for files',
+    );
   }
 }
 
@@ -68,22 +78,25 @@ export function readCondition(scope: Scope, node: Node | undefined, complaint: s
     scope.report.error('template.condition', message, node, 'remove the key, or write a condition');
     return undefined;
   }
-  const problem = compile(scope, node.value, 'condition');
+  const problem = compile(scope, node, node.value, 'condition');
   if (problem !== undefined) reportTemplate(scope, node, problem, false, complaint);
   return node.value;
 }
 
-function compile(scope: Scope, text: string, kind: TemplateKind): TemplateProblem | undefined {
+function compile(scope: Scope, node: ScalarNode, text: string, kind: TemplateKind): TemplateProblem | undefined {
   if (scope.checkTemplate === undefined) return undefined;
   try {
-    return scope.checkTemplate(text, kind);
+    const found = scope.checkTemplate(text, kind);
+    if (found === undefined || 'message' in found) return found;
+    scope.mentions.push({ node, text, names: [...found.names], subject: scope.subject });
+    return undefined;
   } catch (error) {
     return { message: error instanceof Error ? error.message : String(error) };
   }
 }
 
 /** Where a line:column of the string value is in the document; the start of the scalar when that cannot be known. */
-function locate(source: Source, node: ScalarNode, problem: TemplateProblem): Position {
+export function locate(source: Source, node: ScalarNode, problem: Omit<TemplateProblem, 'message'>): Position {
   if (problem.line === undefined || typeof node.value !== 'string') return node.at;
   const { line, column = 1 } = problem;
   const lines = node.value.split('\n');

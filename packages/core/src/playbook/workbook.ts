@@ -83,7 +83,12 @@ export function resolveWorkbook(scope: Scope, reference: MapNode, workbook: Work
   if (!workbook.has(name)) {
     const place = child(reference, key) ?? reference;
     const message = `${scope.subject}workbook action '${name}' not found in playbook.workbook[] (available: ${available(workbook)})`;
-    scope.report.error('workbook.unknown', message, place, didYouMean(name, workbook.keys()));
+    scope.report.error(
+      'workbook.unknown',
+      message,
+      place,
+      didYouMean(name, workbook.keys(), 'add a task with this name to `workbook`'),
+    );
   }
   return workbook.get(name);
 }

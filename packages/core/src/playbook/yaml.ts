@@ -10,7 +10,7 @@ export function readYaml(text: string): { readonly value?: Json; readonly diagno
   const report = createReport();
   if (exceedsBytes(text, MAX_PLAYBOOK_BYTES)) {
     const message = `The document is larger than ${MAX_PLAYBOOK_BYTES / 1024 / 1024} MiB`;
-    report.error('yaml.too-large', message, { path: '', at: { line: 1, column: 1 } });
+    report.error('yaml.too-large', message, { path: '', at: { line: 1, column: 1 } }, 'send it in parts');
     return { diagnostics: report.diagnostics() };
   }
   const root = readDocument(createSource(text), report);

@@ -15,6 +15,7 @@ import {
   pythonTitle,
   replaceText,
 } from './python-text.js';
+import { contentOf } from './reference.js';
 import type { Run } from './scope.js';
 import { type Signature, signature } from './signature.js';
 import { suggestion } from './suggest.js';
@@ -124,7 +125,7 @@ export function methodSignatures(name: string): readonly Signature[] {
 }
 
 export function callMethod(name: string, receiver: unknown, args: readonly unknown[], run: Run): unknown {
-  const self = plain(receiver);
+  const self = contentOf(plain(receiver));
   if (isNothing(self)) return undefined;
   if (typeof self === 'string') {
     spendText(run, self.length);

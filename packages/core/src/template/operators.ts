@@ -5,6 +5,7 @@ import { isInteger, isNothing, isNumeric, kindOf } from './kinds.js';
 import { allowItems, allowText, type Budget, LIMITS, spend, spendText } from './limits.js';
 import { add, divide, floorDivide, modulo, multiply, type Numeric, negate, power, subtract } from './numbers.js';
 import { formatPercent } from './percent-format.js';
+import { contentOf } from './reference.js';
 import { plain } from './views.js';
 
 const NUMERIC: Readonly<Record<ArithmeticOperator, (a: Numeric, b: Numeric) => Numeric>> = {
@@ -71,7 +72,7 @@ function repeat(value: unknown, times: number, budget: Budget): string | unknown
 
 /** `of[start:stop:step]` with Python's bounds. */
 export function slice(of: unknown, start: unknown, stop: unknown, step: unknown, budget: Budget): unknown {
-  const data = plain(of);
+  const data = contentOf(plain(of));
   if (isNothing(data)) return undefined;
   if (typeof data !== 'string' && !Array.isArray(data))
     throw new TemplateError(`cannot take a slice of ${kindOf(data)}`);

@@ -4,6 +4,7 @@ import type { Json } from '../json/types.js';
 import { TemplateError } from './error.js';
 import { isMap, isNothing, isNumeric, kindOf } from './kinds.js';
 import { allowDataDepth, type Budget, spend, spendText } from './limits.js';
+import { contentOf, contentWith } from './reference.js';
 import { Synonym, settle, View } from './views.js';
 
 /** Pairs made by `groupby`, which also answer to the names `grouper` and `list`. */
@@ -20,7 +21,9 @@ export function member(of: unknown, key: string): unknown {
   if (typeof of !== 'object' || of === null) return undefined;
   if (of instanceof View) return admit(of.get(key));
   if (Array.isArray(of)) return groups.has(of) ? { grouper: of[0], list: of[1] }[key] : undefined;
-  return Object.hasOwn(of, key) && isMap(of) ? admit(of[key]) : undefined;
+  if (!isMap(of)) return undefined;
+  const map = Object.hasOwn(of, key) ? of : contentWith(of, key);
+  return map !== undefined && Object.hasOwn(map, key) ? admit(map[key]) : undefined;
 }
 
 /** `of[key]`: position in a list or text, key in a map; whatever is not there is undefined. */
@@ -28,7 +31,7 @@ export function item(of: unknown, key: unknown, budget: Budget): unknown {
   if (typeof key === 'string') return member(of, key);
   if (key instanceof Synonym) return member(of, key.primary);
   if (!isNumeric(key)) return undefined;
-  const settled = settle(of);
+  const settled = contentOf(settle(of));
   if (Array.isArray(settled)) return settled.at(wrap(key, settled.length));
   if (typeof settled === 'string') {
     return character(settled, key, budget);
@@ -178,7 +181,7 @@ function scalarOf(value: unknown): unknown {
 
 /** `needle in container`. */
 export function contains(container: unknown, needle: unknown, budget: Budget): boolean {
-  const within = settle(container);
+  const within = contentOf(settle(container));
   if (isNothing(within)) return false;
   if (Array.isArray(within)) {
     spend(budget, 1 + within.length);
@@ -200,7 +203,7 @@ export function contains(container: unknown, needle: unknown, budget: Budget): b
 
 /** What `for`, `list` and the list filters run over: items, keys of a map, characters of text; nothing is empty. */
 export function iterate(value: unknown, budget: Budget): readonly unknown[] {
-  const settled = settle(value);
+  const settled = contentOf(settle(value));
   if (isNothing(settled)) return [];
   if (Array.isArray(settled)) return settled;
   if (isMap(settled)) {

@@ -3,6 +3,7 @@
 // data, and nothing outside this folder sees their fields.
 import type { Json } from '../json/types.js';
 import { isMap, put } from './kinds.js';
+import { contentWith } from './reference.js';
 
 export abstract class View {
   abstract get(key: string): unknown;
@@ -17,8 +18,10 @@ class TolerantView extends View {
   override get(key: string): unknown {
     const { value } = this;
     if (hasKey(value, key)) return readKey(value, key);
+    const content = contentWith(value, key);
+    if (content !== undefined && Object.hasOwn(content, key)) return content[key];
     if (key === 'data' || key === 'result') return this;
-    const data = readKey(value, 'data');
+    const data = readKey(content ?? value, 'data');
     return isMap(data) || data instanceof View ? readKey(data, key) : undefined;
   }
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import {
   type CompiledPlaybook,
   checkPlaybook,
+  checkSubscription,
   compilePlaybook,
   type Diagnostic,
   formatDiagnostic,
@@ -17,7 +18,7 @@ import {
 import type pg from 'pg';
 import { ApiProblem } from '../errors.js';
 import { decodeContent } from './content.js';
-import { type CatalogRow, entryById, entryByPath, insertEntry, knownKinds } from './store.js';
+import { type CatalogRow, entryById, entryByPath, insertArchived, insertEntry, knownKinds } from './store.js';
 
 export interface Registered {
   readonly catalogId: Id;
@@ -36,6 +37,15 @@ export interface Catalog {
     version?: number | null;
   }): Promise<CatalogRow>;
   compiled(id: Id): Promise<CompiledPlaybook>;
+  /** Makes an entry of another installation known under its own id, archived: nobody who names only its path gets it. */
+  keep(entry: ForeignEntry): Promise<'kept' | 'same' | 'other'>;
+}
+
+export interface ForeignEntry {
+  readonly catalogId: Id;
+  readonly path: string;
+  readonly kind: string;
+  readonly content: string;
 }
 
 const MAX_COMPILED = 2_000;
@@ -63,7 +73,7 @@ export function createCatalog(options: { pool: pg.Pool; nextId(): Id; now(): Dat
       if (!kinds.includes(kind)) {
         throw new ApiProblem('invalid', `Unknown kind '${kind}'; this catalog knows ${kinds.join(', ')}`);
       }
-      const { path, warnings } = kind === 'playbook' || kind === 'agent' ? checkedPlaybook(text) : plainEntry(document);
+      const { path, warnings } = checkedEntry(kind, text, document);
       const entry = await insertEntry(pool, {
         catalogId: options.nextId(),
         path,
@@ -89,6 +99,14 @@ export function createCatalog(options: { pool: pg.Pool; nextId(): Id; now(): Dat
         version === null ? `Playbook not found: ${path}` : `Catalog entry '${path}' version ${version} not found`,
       );
     },
+    async keep(entry) {
+      if (!(await knownKinds(pool)).includes(entry.kind))
+        throw new ApiProblem('invalid', `Unknown kind '${entry.kind}' of the catalog entry ${entry.catalogId}`);
+      const contentHash = createHash('sha256').update(entry.content).digest('hex');
+      const payload = readYaml(entry.content).value ?? null;
+      if (await insertArchived(pool, { ...entry, contentHash, payload, meta: {} })) return 'kept';
+      return (await entryById(pool, entry.catalogId))?.content === entry.content ? 'same' : 'other';
+    },
     compiled(id) {
       let compiled = cache.get(id);
       if (compiled === undefined) {
@@ -111,10 +129,28 @@ function readEntry(text: string): JsonObject {
   return value;
 }
 
+function checkedEntry(kind: string, text: string, document: JsonObject) {
+  switch (kind) {
+    case 'playbook':
+    case 'agent':
+      return checkedPlaybook(text);
+    case 'subscription':
+      return checkedSubscription(text);
+    default:
+      return plainEntry(document);
+  }
+}
+
 function checkedPlaybook(text: string): { path: string; warnings: readonly Diagnostic[] } {
   const { playbook, diagnostics } = checkPlaybook(text);
   if (playbook === undefined) throw invalid(diagnostics, 'playbook');
   return { path: playbook.metadata.path, warnings: diagnostics };
+}
+
+function checkedSubscription(text: string): { path: string; warnings: readonly Diagnostic[] } {
+  const { subscription, diagnostics } = checkSubscription(text);
+  if (subscription === undefined) throw invalid(diagnostics, 'subscription');
+  return { path: subscription.metadata.path, warnings: diagnostics };
 }
 
 function plainEntry(document: JsonObject): { path: string; warnings: readonly Diagnostic[] } {

@@ -1,3 +1,3 @@
 export { type Catalog, catalogIdOf, createCatalog, versionOf } from './catalog.js';
 export { catalogRoutes } from './routes.js';
-export type { CatalogRow } from './store.js';
+export { type CatalogRow, entryByPath } from './store.js';

@@ -69,6 +69,36 @@ export async function insertEntry(
   }
 }
 
+/** As the next version of its path, archived. False: the id is taken. */
+export async function insertArchived(pool: pg.Pool, entry: NewEntry): Promise<boolean> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [entry.path]);
+    const result = await client.query(
+      `INSERT INTO noetl.catalog (catalog_id, path, version, kind, content, content_hash, payload, meta, archived_at)
+       SELECT $1, $2, coalesce((SELECT max(version) FROM noetl.catalog WHERE path = $2), 0) + 1, $3, $4, $5, $6, $7, now()
+       ON CONFLICT (catalog_id) DO NOTHING`,
+      [
+        entry.catalogId,
+        entry.path,
+        entry.kind,
+        entry.content,
+        entry.contentHash,
+        toStorableText(stringifyJson(entry.payload)),
+        toStorableText(stringifyJson(entry.meta)),
+      ],
+    );
+    await client.query('COMMIT');
+    return result.rowCount === 1;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
 export async function knownKinds(pool: pg.Pool): Promise<string[]> {
   return (await pool.query<{ name: string }>('SELECT name FROM noetl.resource ORDER BY name')).rows.map(
     (row) => row.name,

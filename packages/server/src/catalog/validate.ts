@@ -1,7 +1,7 @@
 // Asks what is wrong with a playbook without storing it, and hands out the schema that editors complete with.
 import {
   buildGraph,
-  checkPlaybook,
+  checkDocument,
   type Diagnostic,
   formatDiagnostic,
   type Playbook,
@@ -33,12 +33,12 @@ export interface GraphView {
 
 export function validateContent(content: string): Validation {
   const text = decodeContent(content);
-  const { playbook, diagnostics } = checkPlaybook(text);
+  const { playbook, subscription, diagnostics } = checkDocument(text);
   const errors = diagnostics.filter((diagnostic) => diagnostic.severity === 'error');
   // A template that is being typed, or a part that this engine does not run, is no reason to lose the picture.
   const drawn = playbook ?? parsePlaybook(text).playbook;
   return {
-    valid: playbook !== undefined,
+    valid: playbook !== undefined || subscription !== undefined,
     errors: errors.map((error) => formatDiagnostic(error, 'playbook')),
     diagnostics,
     graph: drawn === undefined ? null : graphView(drawn),

@@ -4,4 +4,4 @@ export { readyFromOffer } from './ready.js';
 export { createReporter, type Reporter } from './report.js';
 export { commandRoutes } from './routes.js';
 export { commandStatuses, expireLeasesOfWorker, renewLeases, renewLeasesOfWorker } from './store.js';
-export { refill, requeueExpired } from './sweeper.js';
+export { endDue, refill, requeueExpired } from './sweeper.js';

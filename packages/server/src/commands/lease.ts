@@ -33,7 +33,7 @@ export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseM
       commands.map(async (command) => {
         try {
           const [outcome] = await log.append(command.executionId, [
-            { type: 'claim', commandId: command.commandId, workerId },
+            { type: 'claim', commandId: command.commandId, workerId, after: command.token },
           ]);
           if (outcome?.refused !== undefined || outcome?.command === undefined) return undefined;
           return leasedCommand({ ...command, attempt: outcome.command.attempt }, outcome.command.token, leaseMs);

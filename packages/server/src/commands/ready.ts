@@ -12,8 +12,12 @@ export interface ReadyCommand {
   readonly pool: string;
   readonly attempt: number;
   readonly maxAttempts: number;
+  /** Of its last lease; 0 when it had none. */
+  readonly token: number;
   readonly context: Json;
   readonly meta: Json;
+  /** Where a list of tools goes on. */
+  readonly resume?: Json;
 }
 
 export function readyFromOffer({ insert, row }: Offer): ReadyCommand {
@@ -26,6 +30,7 @@ export function readyFromOffer({ insert, row }: Offer): ReadyCommand {
     pool: insert.pool,
     attempt: insert.attempt,
     maxAttempts: insert.max_attempts,
+    token: insert.claim_token,
     context: row.context,
     meta: row.meta,
   };
@@ -49,6 +54,7 @@ export function leasedCommand(command: ReadyCommand, token: number, leaseMs: num
       render_context: objectOf(context.render_context),
     },
     meta: objectOf(command.meta),
+    ...(command.resume === undefined ? {} : { resume: command.resume }),
   };
 }
 

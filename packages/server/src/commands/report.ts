@@ -2,9 +2,10 @@
 // answered like the first time, one from a lost claim is refused.
 import type { CommandReport, ReportResult } from '@noetl/client';
 import { commandStep, type Id, type JsonObject, type ProducedEvent, parseId, type Refusal } from '@noetl/core';
-import type { Pools } from '../db/index.js';
+import { isTransient, type Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
-import type { Log } from '../log/index.js';
+import { type Log, utcTime } from '../log/index.js';
+import { TooSlow, within } from '../within.js';
 import { commandStatuses } from './store.js';
 
 const REPORTABLE = new Set([
@@ -16,6 +17,13 @@ const REPORTABLE = new Set([
   'command.cancelled',
 ]);
 
+/**
+ * The executions of one request may be on different shards. When one is away, its reports are handed back so soon: the worker has slots that
+ * wait for the others. If one was recorded after all, it is a duplicate when it comes again.
+ */
+const PATIENCE_MS = 5_000;
+const UNAVAILABLE = 'The database is not reachable right now; nothing was lost, try again';
+
 export interface Reporter {
   report(workerId: string, reports: readonly CommandReport[]): Promise<ReportResult[]>;
 }
@@ -26,14 +34,20 @@ export function createReporter({ log, pools }: { log: Log; pools: Pools }): Repo
     try {
       const id = executionOf(report);
       const rows = report.events.map((event) => producedEvent(workerId, report, event));
-      const outcomes = await log.append(
-        id,
-        rows.map((row) => ({ type: 'event', row, token: report.claim_token })),
+      const outcomes = await within(
+        PATIENCE_MS,
+        log.append(
+          id,
+          rows.map((row) => ({ type: 'event', row, token: report.claim_token })),
+        ),
       );
       const refused = outcomes.find((outcome) => outcome.refused !== undefined)?.refused;
       if (refused === undefined) return { command_id, status: 'ok' };
       return explainRefusal(id, report, refused);
     } catch (error) {
+      if (error instanceof TooSlow || isTransient(error)) {
+        return { command_id, status: 'unavailable', error: UNAVAILABLE };
+      }
       if (!(error instanceof ApiProblem) && !isRowRefusal(error)) throw error;
       return { command_id, status: 'rejected', error: (error as Error).message };
     }
@@ -60,7 +74,16 @@ export function createReporter({ log, pools }: { log: Log; pools: Pools }): Repo
     return { command_id, status: 'duplicate' };
   }
 
-  return { report: (workerId, reports) => Promise.all(reports.map((report) => one(workerId, report))) };
+  return {
+    async report(workerId, reports) {
+      const results = await Promise.all(reports.map((report) => one(workerId, report)));
+      // Not a word could be recorded: that is not an answer.
+      if (results.length > 0 && results.every((result) => result.status === 'unavailable')) {
+        throw new ApiProblem('unavailable', UNAVAILABLE, {}, { 'retry-after': '1' });
+      }
+      return results;
+    },
+  };
 }
 
 function producedEvent(workerId: string, report: CommandReport, event: CommandReport['events'][number]): ProducedEvent {
@@ -92,7 +115,7 @@ function producedEvent(workerId: string, report: CommandReport, event: CommandRe
     result: { status: event.status, context: event.context },
     meta,
     error: failed && typeof error === 'string' ? error : null,
-    created_at: event.created_at,
+    created_at: utcTime(event.created_at) ?? event.created_at,
   };
 }
 

@@ -2,7 +2,7 @@
 import type { CommandReport, ReleaseRequest } from '@noetl/client';
 import { type Id, isObject, type Json, parseId, rawId } from '@noetl/core';
 import { Type } from 'typebox';
-import type { Pools } from '../db/index.js';
+import { fromAnyShard, type Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
 import type { Log } from '../log/index.js';
@@ -22,6 +22,8 @@ export interface CommandDeps {
 }
 
 const REPORT_LIMIT = 64 * 1024 * 1024;
+/** A list of tools that waits leaves everything it knows. */
+const RELEASE_LIMIT = 8 * 1024 * 1024;
 const Pool = Type.String({ minLength: 1, maxLength: 64 });
 const WorkerId = Type.String({ minLength: 1, maxLength: 255 });
 const EventParams = Type.Object({ event_id: Type.String({ description: 'Id of the command.issued event' }) });
@@ -88,6 +90,7 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
   app.post(
     '/api/commands/:event_id/release',
     {
+      bodyLimit: RELEASE_LIMIT,
       schema: {
         tags: ['workers'],
         summary: 'Give a claimed command back',
@@ -98,6 +101,7 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
           reason: Type.String({ maxLength: 2000 }),
           delay_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
           count_attempt: Type.Optional(Type.Boolean()),
+          resume: Type.Optional(Type.Any({ description: 'Comes back with the next lease' })),
         }),
       },
     },
@@ -112,6 +116,7 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
           reason: body.reason,
           delayMs: body.delay_ms ?? 0,
           countAttempt: body.count_attempt ?? true,
+          ...(body.resume === undefined ? {} : { resume: body.resume }),
         },
       ]);
       if (outcome?.refused === 'stale_claim')
@@ -185,7 +190,11 @@ export function commandRoutes(app: App, deps: CommandDeps): void {
   async function mustFind(rawEventId: string): Promise<CommandRow> {
     const id = parseId(rawEventId);
     if (id === undefined) throw new ApiProblem('malformed', `'${rawEventId.slice(0, 40)}' is not an event id`);
-    const found = await Promise.all(pools.shards.map((shard) => commandByEventId(shard.pool, id)));
+    const found = await fromAnyShard(
+      pools,
+      (shard) => commandByEventId(shard.pool, id),
+      (rows) => rows.some((row) => row !== undefined),
+    );
     const command = found.find((row) => row !== undefined);
     if (command === undefined) throw new ApiProblem('not_found', `command.issued event not found: ${id}`);
     return command;

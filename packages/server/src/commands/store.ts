@@ -12,12 +12,16 @@ interface ReadyRow {
   pool: string;
   attempt: number;
   max_attempts: number;
+  claim_token: number;
   context: Json;
   meta: Json;
+  resume: Json;
 }
 
-const READY_COLUMNS = `c.command_id, c.execution_id, c.event_id, c.step_name, c.tool_kind, c.pool, c.attempt, c.max_attempts, e.context, e.meta`;
-const JOIN_EVENT = `JOIN noetl.event e ON e.execution_id = c.execution_id AND e.event_id = c.event_id`;
+const READY_COLUMNS = `c.command_id, c.execution_id, c.event_id, c.step_name, c.tool_kind, c.pool, c.attempt, c.max_attempts, c.claim_token::float8 AS claim_token, e.context, e.meta,
+  r.context -> 'resume' AS resume`;
+const JOIN_EVENT = `JOIN noetl.event e ON e.execution_id = c.execution_id AND e.event_id = c.event_id
+  LEFT JOIN noetl.event r ON r.execution_id = c.execution_id AND r.event_id = c.resume_event_id`;
 
 export async function readyCommands(pool: pg.Pool, pools: readonly string[], limit: number): Promise<ReadyCommand[]> {
   const result = await pool.query<ReadyRow>({
@@ -33,17 +37,16 @@ export async function readyCommands(pool: pg.Pool, pools: readonly string[], lim
 export interface CommandRow extends ReadyCommand {
   readonly status: string;
   readonly workerId: string | null;
-  readonly token: number;
 }
 
 export async function commandByEventId(pool: pg.Pool, eventId: Id): Promise<CommandRow | undefined> {
-  const result = await pool.query<ReadyRow & { status: string; worker_id: string | null; claim_token: number }>({
+  const result = await pool.query<ReadyRow & { status: string; worker_id: string | null }>({
     name: 'command-by-event',
-    text: `SELECT ${READY_COLUMNS}, c.status, c.worker_id, c.claim_token::float8 AS claim_token FROM noetl.command c ${JOIN_EVENT} WHERE c.event_id = $1`,
+    text: `SELECT ${READY_COLUMNS}, c.status, c.worker_id FROM noetl.command c ${JOIN_EVENT} WHERE c.event_id = $1`,
     values: [eventId],
   });
   const row = result.rows[0];
-  return row && { ...readyOf(row), status: row.status, workerId: row.worker_id, token: row.claim_token };
+  return row && { ...readyOf(row), status: row.status, workerId: row.worker_id };
 }
 
 export interface ClosedCommand {
@@ -110,6 +113,26 @@ export interface ExpiredLease {
   readonly claim_token: number;
 }
 
+export interface DueCommand {
+  readonly command_id: string;
+  readonly execution_id: Id;
+  readonly claim_token: number;
+}
+
+/** Whoever takes a deadline has this long to act on it; then it is found again. */
+const DUE_HOLD_SECONDS = 5;
+
+export async function takeDueCommands(pool: pg.Pool, limit: number): Promise<DueCommand[]> {
+  const result = await pool.query<DueCommand>({
+    name: 'due-commands',
+    text: `UPDATE noetl.command SET due_at = now() + $2 * interval '1 s' WHERE event_id IN (
+             SELECT event_id FROM noetl.command WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+           RETURNING command_id, execution_id, claim_token::float8 AS claim_token`,
+    values: [limit, DUE_HOLD_SECONDS],
+  });
+  return result.rows;
+}
+
 /** Takes expired leases away for good. A crash before they are re-issued leaves them NULL, and the next sweep finds them again. */
 export async function takeExpiredLeases(pool: pg.Pool, limit: number): Promise<ExpiredLease[]> {
   const result = await pool.query<ExpiredLease>({
@@ -134,7 +157,9 @@ function readyOf(row: ReadyRow): ReadyCommand {
     pool: row.pool,
     attempt: row.attempt,
     maxAttempts: row.max_attempts,
+    token: row.claim_token,
     context: row.context,
     meta: row.meta,
+    ...(row.resume === null ? {} : { resume: row.resume }),
   };
 }

@@ -68,3 +68,17 @@ export async function lead(pool: pg.Pool, name: string, holder: string, ttlMs: n
 export async function resign(pool: pg.Pool, name: string, holder: string): Promise<void> {
   await pool.query('UPDATE noetl.leader_lease SET lease_until = now() WHERE name = $1 AND holder = $2', [name, holder]);
 }
+
+export interface Leader {
+  readonly holder: string;
+  readonly lease_until: string;
+}
+
+/** Who leads right now. */
+export async function leaderOf(pool: pg.Pool, name: string): Promise<Leader | undefined> {
+  const result = await pool.query<Leader>(
+    'SELECT holder, lease_until FROM noetl.leader_lease WHERE name = $1 AND lease_until > now()',
+    [name],
+  );
+  return result.rows[0];
+}

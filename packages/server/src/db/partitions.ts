@@ -1,6 +1,6 @@
 // Monthly partitions of `noetl.event`, cut where execution ids cross a month. They are made ahead of time, because a missing
 // one would refuse appends; retention later drops whole partitions.
-import { idFromTimestampMs } from '@noetl/core';
+import { type Id, idFromTimestampMs, idTimestampMs } from '@noetl/core';
 import type pg from 'pg';
 
 const MONTHS_AHEAD = 3;
@@ -18,15 +18,28 @@ export async function ensurePartitions(pool: pg.Pool, now: Date, from: Date = no
   for (let month = monthStart(from, -1); month <= last; month = monthStart(month, 1)) {
     const name = partitionName(month);
     if (have.has(name)) continue;
-    const lower = idFromTimestampMs(month.getTime());
-    const upper = idFromTimestampMs(monthStart(month, 1).getTime());
-    // Two servers that start together would both find it missing: IF NOT EXISTS alone does not survive that race.
-    await pool.query(
-      `SELECT pg_advisory_xact_lock(${LOCK_KEY}); CREATE TABLE IF NOT EXISTS noetl.${name} PARTITION OF noetl.event FOR VALUES FROM (${lower}) TO (${upper})`,
-    );
+    await makePartition(pool, month);
     made.push(name);
   }
   return made;
+}
+
+/** The partition of one execution, whenever it began: for logs that were started elsewhere, long ago. */
+export async function ensurePartitionOf(pool: pg.Pool, executionId: Id): Promise<void> {
+  const month = monthStart(new Date(idTimestampMs(executionId)), 0);
+  const { rows } = await pool.query<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [
+    `noetl.${partitionName(month)}`,
+  ]);
+  if (rows[0]?.found !== true) await makePartition(pool, month);
+}
+
+async function makePartition(pool: pg.Pool, month: Date): Promise<void> {
+  const lower = idFromTimestampMs(month.getTime());
+  const upper = idFromTimestampMs(monthStart(month, 1).getTime());
+  // Two servers that start together would both find it missing: IF NOT EXISTS alone does not survive that race.
+  await pool.query(
+    `SELECT pg_advisory_xact_lock(${LOCK_KEY}); CREATE TABLE IF NOT EXISTS noetl.${partitionName(month)} PARTITION OF noetl.event FOR VALUES FROM (${lower}) TO (${upper})`,
+  );
 }
 
 export function partitionName(month: Date): string {

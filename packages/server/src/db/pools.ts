@@ -46,10 +46,15 @@ const types: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 };
 
-/** `2026-11-16 00:30:41.123456+00` to `2026-11-16T00:30:41.123456Z`. Sessions run in UTC. */
+/** `2026-11-16 00:30:41.123456+00` to `2026-11-16T00:30:41.123456Z`, with three decimals at least. Sessions run in UTC. */
 export function isoFromPostgres(text: string): string {
-  return text.replace(' ', 'T').replace(/[+-]00(:00)?$/, 'Z');
+  const time = text.replace(' ', 'T').replace(/[+-]00(:00)?$/, '');
+  const decimals = time.length - SECONDS_LENGTH - 1;
+  if (decimals >= 3 || time.length < SECONDS_LENGTH) return `${time}Z`;
+  return `${decimals < 0 ? `${time}.` : time}${'0'.repeat(3 - Math.max(0, decimals))}Z`;
 }
+
+const SECONDS_LENGTH = '2026-11-16T00:30:41'.length;
 
 export function openPools(config: PoolsConfig): Pools {
   let closing: Promise<void> | undefined;

@@ -54,6 +54,10 @@ function itemOf(waiting: Waiting, workers: readonly LiveWorker[]): ExplainItem {
         ...(alive ? {} : { what_to_do: 'Nothing: it is given to another worker when its lease runs out' }),
       };
     }
+    case 'timer':
+    case 'signal':
+    case 'child':
+      return { kind: waiting.kind, step: waiting.step, command_id: waiting.commandId, ...parkedDetail(waiting) };
     case 'join':
       return {
         kind: waiting.kind,
@@ -66,5 +70,24 @@ function itemOf(waiting: Waiting, workers: readonly LiveWorker[]): ExplainItem {
         step: waiting.step,
         detail: `Step '${waiting.step}' failed (${waiting.error}); running steps finish, then the execution ends FAILED`,
       };
+  }
+}
+
+function parkedDetail(waiting: Extract<Waiting, { kind: 'timer' | 'signal' | 'child' }>): {
+  detail: string;
+  what_to_do?: string;
+} {
+  const until = waiting.dueAt === null ? '' : ` until ${waiting.dueAt}`;
+  const since = `Step '${waiting.step}' waits since ${waiting.since}`;
+  switch (waiting.kind) {
+    case 'timer':
+      return { detail: `${since}${until}` };
+    case 'signal':
+      return {
+        detail: `${since}${until} for the signal '${waiting.for}'`,
+        what_to_do: `Send it: noetl signal EXECUTION ${waiting.for}`,
+      };
+    case 'child':
+      return { detail: `${since}${until} for execution ${waiting.for} to end` };
   }
 }

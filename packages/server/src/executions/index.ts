@@ -1,5 +1,11 @@
+export { cancelTree } from './cancel.js';
+export { type ChildStarter, createChildStarter } from './children.js';
 export type { LiveWorker } from './explain.js';
+export { createRerunner, RERUN_MODES, type Rerunner } from './rerun.js';
+export { rerunRoutes } from './rerun-routes.js';
 export { executionRoutes } from './routes.js';
+export { signalRoutes } from './signal-routes.js';
 export { createStarter, type Starter } from './start.js';
 export { startRoutes } from './start-routes.js';
-export { executionById } from './store.js';
+export { type BulkFilter, claimIdempotencyKey, executionById, matchingExecutions } from './store.js';
+export { wireEvent } from './views.js';

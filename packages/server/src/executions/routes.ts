@@ -162,6 +162,12 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
   );
 
   app.get(
+    '/api/worker/executions/:id/result',
+    { schema: { tags: ['workers'], summary: 'Data of a child, for the worker that hands it on', params: IdParams } },
+    async (request) => resultOf(await mustState(request.params.id), (data) => data),
+  );
+
+  app.get(
     '/api/executions/:id/explain',
     { schema: { tags: ['executions'], summary: 'Why the execution is not moving', params: IdParams } },
     async (request) => {
@@ -311,7 +317,8 @@ export function executionRoutes(app: App, deps: ExecutionDeps): void {
   async function mustState(rawId: string) {
     const id = mustId(rawId);
     const state = await log.state(id);
-    if (state === undefined) throw notFound(id);
+    // Not every log is of an execution: that of a subscription never starts.
+    if (state === undefined || state.startedAt === null) throw notFound(id);
     return state;
   }
 }

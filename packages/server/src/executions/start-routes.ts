@@ -17,6 +17,7 @@ const ExecuteBody = Type.Object(
     parent_execution_id: Type.Optional(Type.Any()),
     execution_pool: Type.Optional(Type.Any()),
     trace: Type.Optional(Type.Any()),
+    callback_url: Type.Optional(Type.Any({ description: 'Hears of the end, signed (NOETL_CALLBACK_SECRET)' })),
     dedup: Type.Optional(Type.Any({ description: '{key, window_secs = 300}' })),
   },
   { description: 'What to run, and with what' },

@@ -4,11 +4,13 @@ import { createHash } from 'node:crypto';
 import type { ExecuteResponse } from '@noetl/client';
 import {
   canonicalJson,
+  type ExecutionState,
   type Fact,
   type Id,
   isObject,
   type Json,
   type JsonObject,
+  MAX_DEPTH,
   parseId,
   playbookPool,
   TemplateError,
@@ -17,7 +19,8 @@ import { type Catalog, catalogIdOf, versionOf } from '../catalog/index.js';
 import type { Pools } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
 import type { Log } from '../log/index.js';
-import { claimDedupKey, claimIdempotencyKey, executionById } from './store.js';
+import { type CallbackSettings, readCallbackUrl } from '../outbox/index.js';
+import { claimDedupKey, claimIdempotencyKey } from './store.js';
 
 export interface Starter {
   start(request: JsonObject, idempotencyKey?: string): Promise<ExecuteResponse>;
@@ -26,7 +29,15 @@ export interface Starter {
 const MAX_KEY = 255;
 const DEFAULT_WINDOW_SECONDS = 300;
 
-export function createStarter(options: { log: Log; pools: Pools; catalog: Catalog; nextId(): Id }): Starter {
+export interface StarterOptions {
+  readonly log: Log;
+  readonly pools: Pools;
+  readonly catalog: Catalog;
+  readonly callbacks: CallbackSettings;
+  nextId(): Id;
+}
+
+export function createStarter(options: StarterOptions): Starter {
   const { log, pools, catalog } = options;
 
   /** The execution that this request means: a fresh one, or the one an earlier request with the same key started. */
@@ -69,7 +80,11 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
       }
       await catalog.compiled(entry.catalog_id);
       const id = await resolveId(request, idempotencyKey);
-      const trace = request.trace ?? (await inheritedTrace(request.parentId));
+      const callbackUrl = readCallbackUrl(request.callbackUrl, options.callbacks);
+      const parent = await parentState(request.parentId);
+      const depth = parent === undefined ? 0 : parent.depth + 1;
+      if (depth > MAX_DEPTH)
+        throw new ApiProblem('invalid', `executions may start executions at most ${MAX_DEPTH} levels deep`);
       const [outcome] = await begin(id, {
         type: 'start',
         path: entry.path,
@@ -78,7 +93,9 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
         pool: request.pool ?? playbookPool(entry.path),
         parentExecutionId: request.parentId ?? null,
         parentEventId: null,
-        trace,
+        trace: request.trace ?? parent?.trace ?? null,
+        depth,
+        ...(callbackUrl === undefined ? {} : { callbackUrl }),
       });
       const rows = outcome?.rows ?? [];
       return {
@@ -102,10 +119,8 @@ export function createStarter(options: { log: Log; pools: Pools; catalog: Catalo
     }
   }
 
-  async function inheritedTrace(parent: Id | undefined): Promise<Json> {
-    if (parent === undefined) return null;
-    const exists = await executionById(pools.forExecution(parent).pool, parent);
-    return exists === undefined ? null : ((await log.state(parent))?.trace ?? null);
+  async function parentState(parent: Id | undefined): Promise<Readonly<ExecutionState> | undefined> {
+    return parent === undefined ? undefined : log.state(parent);
   }
 }
 
@@ -118,6 +133,7 @@ interface Request {
   readonly parentId: Id | undefined;
   readonly pool: string | undefined;
   readonly trace: Json | undefined;
+  readonly callbackUrl: Json | undefined;
   readonly dedup: { key: string; windowSeconds: number } | undefined;
   readonly hash: string;
 }
@@ -142,6 +158,7 @@ function readRequest(body: JsonObject): Request {
     parentId,
     pool,
     trace: body.trace ?? undefined,
+    callbackUrl: body.callback_url,
     dedup: dedupOf(body.dedup ?? null),
     hash: createHash('sha256').update(canonicalJson(body)).digest('hex'),
   };

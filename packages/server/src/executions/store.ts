@@ -47,6 +47,41 @@ export async function listExecutions(pool: pg.Pool, filter: ExecutionFilter, lim
   return result.rows;
 }
 
+export interface BulkFilter {
+  readonly ids: readonly Id[] | null;
+  /** Exact, or everything below a prefix that ends with `*`. */
+  readonly path: string | null;
+  readonly catalogId: Id | null;
+  readonly parentId: Id | null;
+  readonly statuses: readonly string[];
+  readonly startedAfter: string | null;
+  readonly startedBefore: string | null;
+}
+
+export async function matchingExecutions(pool: pg.Pool, filter: BulkFilter, limit: number): Promise<Id[]> {
+  const prefix = filter.path?.endsWith('*') ? filter.path.slice(0, -1) : null;
+  const result = await pool.query<{ execution_id: Id }>(
+    `SELECT execution_id FROM noetl.execution
+     WHERE status = ANY ($1::text[]) AND ($2::bigint[] IS NULL OR execution_id = ANY ($2))
+       AND ($3::text IS NULL OR path = $3) AND ($4::text IS NULL OR starts_with(path, $4))
+       AND ($5::bigint IS NULL OR catalog_id = $5) AND ($6::bigint IS NULL OR parent_execution_id = $6)
+       AND ($7::timestamptz IS NULL OR start_time >= $7) AND ($8::timestamptz IS NULL OR start_time < $8)
+     ORDER BY execution_id LIMIT $9`,
+    [
+      filter.statuses,
+      filter.ids,
+      prefix === null ? filter.path : null,
+      prefix,
+      filter.catalogId,
+      filter.parentId,
+      filter.startedAfter,
+      filter.startedBefore,
+      limit,
+    ],
+  );
+  return result.rows.map((row) => row.execution_id);
+}
+
 export async function childrenOf(pool: pg.Pool, ids: readonly Id[]): Promise<Id[]> {
   const result = await pool.query<{ execution_id: Id }>(
     `SELECT execution_id FROM noetl.execution WHERE parent_execution_id = ANY ($1::bigint[]) AND status IN ('PENDING', 'RUNNING')`,

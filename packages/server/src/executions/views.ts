@@ -71,9 +71,10 @@ export function statusOf(row: ExecutionRow, state: ExecutionState): StatusRespon
   };
 }
 
-export function resultOf(state: ExecutionState): ResultResponse {
+/** `show` masks secrets, except for a worker that hands the data on. */
+export function resultOf(state: ExecutionState, show: (data: Json) => Json = redact): ResultResponse {
   const steps: Record<string, Json> = Object.create(null); // steps may be called `__proto__`
-  for (const [name, step] of Object.entries(state.steps)) if (step.hasData) steps[name] = redact(step.data);
+  for (const [name, step] of Object.entries(state.steps)) if (step.hasData) steps[name] = show(step.data);
   const { failure } = state;
   const failed = state.status === 'FAILED' || state.status === 'CANCELLED';
   return {

@@ -10,6 +10,8 @@ export interface Access {
   readonly token: string | undefined;
   /** Only loopback names are accepted in Host. Off when the operator chose to listen elsewhere. */
   readonly loopbackOnly: boolean;
+  /** Requests that need a token of their own, which another guard asks for. */
+  isGuardedElsewhere?(request: FastifyRequest): boolean;
 }
 
 const PUBLIC = new Set(['/health', '/api/health']);
@@ -18,6 +20,7 @@ export function guardAccess(app: App, access: Access): void {
   app.addHook('onRequest', async (request) => {
     if (access.loopbackOnly) refuseForeignPages(request);
     const path = request.url.split('?')[0] ?? '';
+    if (access.isGuardedElsewhere?.(request) === true) return;
     if (access.token !== undefined && !PUBLIC.has(path)) requireToken(request, access.token);
   });
 }

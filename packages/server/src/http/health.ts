@@ -10,7 +10,8 @@ export function healthRoutes(
     metrics,
     version,
     exposeMetrics,
-  }: { pools: Pools; metrics: Metrics; version: string; exposeMetrics: boolean },
+    nats,
+  }: { pools: Pools; metrics: Metrics; version: string; exposeMetrics: boolean; nats: () => string },
 ): void {
   const started = Date.now();
 
@@ -25,7 +26,7 @@ export function healthRoutes(
       return reply.code(connected ? 200 : 503).send({
         status: connected ? 'ok' : 'unhealthy',
         database: connected ? 'connected' : 'disconnected',
-        nats: 'not_configured',
+        nats: nats(),
         uptime_seconds: Math.floor((Date.now() - started) / 1000),
         version,
         timestamp: new Date().toISOString(),

@@ -27,6 +27,8 @@ export function createAppender(options: BatchOptions): Appender {
   const busy = new Set<Id>();
   let running = 0;
   let scheduled = false;
+  /** When the database was first found away. */
+  let awaySince: number | undefined;
   const idle: (() => void)[] = [];
 
   const schedule = () => {
@@ -64,7 +66,9 @@ export function createAppender(options: BatchOptions): Appender {
   };
 
   const again = (jobs: readonly Job[], error: unknown) => {
-    const patient = jobs.filter((job) => Date.now() - job.since < PATIENCE_MS);
+    // In a long outage nobody is kept waiting any more: what comes in is tried once, and refused.
+    const waiting = (job: Job) => Date.now() - Math.min(job.since, awaySince ?? job.since) < PATIENCE_MS;
+    const patient = jobs.filter(waiting);
     for (const job of jobs) if (!patient.includes(job)) job.reject(error);
     for (const job of patient) job.attempts++;
     queue = [...patient, ...queue];
@@ -73,10 +77,12 @@ export function createAppender(options: BatchOptions): Appender {
   async function run(jobs: readonly Job[]): Promise<void> {
     try {
       const stale = await commitBatch(options, jobs);
+      awaySince = undefined;
       if (stale.length > 0) again(stale, new Error('the execution kept changing under this request'));
     } catch (error) {
       for (const job of jobs) options.cache.drop(job.id);
       if (isTransient(error)) {
+        awaySince ??= Date.now();
         await new Promise((wake) => setTimeout(wake, BACKOFF_MS));
         again(jobs, error);
       } else if (jobs.length === 1) {

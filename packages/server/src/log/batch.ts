@@ -16,18 +16,26 @@ import {
   type Fact,
   type Id,
   initialState,
+  type Posted,
+  ReferenceNeeded,
+  type References,
   type World,
+  withReferences,
 } from '@noetl/core';
 import type { Shard } from '../db/index.js';
+import { ApiProblem } from '../errors.js';
 import type { StateCache } from './cache.js';
-import { type CommandInsert, commandChanges, executionChange } from './project.js';
-import { append, eventKey, headVersions, readEvents, readEventsOfMany, storedEvents } from './store.js';
+import { type CommandInsert, commandChanges, executionChange, messageInsert } from './project.js';
+import { loadSnapshots } from './snapshots.js';
+import { append, archivesAmong, eventKey, headVersions, readEvents, readEventsOfMany, storedEvents } from './store.js';
 
 export interface Job {
   readonly id: Id;
   readonly facts: readonly Fact[];
   readonly since: number;
   attempts: number;
+  /** Stored results that an earlier try has asked for. */
+  references?: HeldReferences;
   resolve(outcomes: Outcome[]): void;
   reject(error: unknown): void;
 }
@@ -56,6 +64,8 @@ export interface Committed {
   readonly state: Readonly<ExecutionState>;
   /** Issued, and not taken by a waiting worker. */
   readonly open: readonly Offer[];
+  /** Messages for other executions were written. */
+  readonly posted: number;
 }
 
 export interface BatchOptions {
@@ -64,10 +74,24 @@ export interface BatchOptions {
   readonly leaseMs: number;
   world(): World;
   playbook(catalogId: Id): Promise<CompiledPlaybook>;
+  readonly references: ReferenceSource;
+  /** What the outside hears of these events: rows of the outbox. */
+  tell(rows: readonly EventRow[], events: readonly (DomainEvent | undefined)[], state: ExecutionState): object[];
   /** Called inside the batch, before it is written. */
   offer(offer: Offer): Taker | undefined;
   committed(committed: Committed): void;
+  /** These snapshots were ignored; the logs are folded instead. */
+  onBrokenSnapshot(ids: readonly Id[]): void;
   observe(stats: BatchStats): void;
+}
+
+/** Results too large for the log. The engine does no I/O: what it needs and has not is loaded, and it decides again. */
+export interface ReferenceSource extends References {
+  hold(): HeldReferences;
+}
+
+export interface HeldReferences extends References {
+  load(ref: string): Promise<void>;
 }
 
 export interface BatchStats {
@@ -87,24 +111,28 @@ interface Work {
   readonly rows: EventRow[];
   readonly events: (DomainEvent | undefined)[];
   readonly outcomes: Outcome[][];
+  readonly messages: Posted[];
   readonly takers: { readonly taker: Taker; readonly token: number }[];
   readonly open: Offer[];
 }
 
 const PAGE = 5_000;
+const NOTHING = { rows: [], events: [], messages: [] };
 
 /** Runs one batch and answers its jobs; returns those whose executions had moved on in the meantime. */
 export async function commitBatch(options: BatchOptions, jobs: readonly Job[]): Promise<Job[]> {
   const started = performance.now();
-  const loaded = await loadStates(options, jobs);
+  const loaded = await withoutArchives(options, await loadStates(options, jobs));
   const stored = await findStored(options, loaded);
   const ready = await withPlaybooks(options, loaded);
   const works: Work[] = [];
+  const lacking: { work: Work; ref: string }[] = [];
   try {
     const world = options.world();
     for (const { work, compiled } of ready) {
-      works.push(work);
-      if (!tryDecide(options, work, compiled, world, stored)) works.pop();
+      const verdict = tryDecide(options, work, compiled, world, stored);
+      if (verdict === 'decided') works.push(work);
+      else if (verdict !== 'refused') lacking.push({ work, ref: verdict.ref });
     }
     const stale = await writeAll(options, works);
     for (const work of works) {
@@ -118,7 +146,9 @@ export async function commitBatch(options: BatchOptions, jobs: readonly Job[]): 
       stale: stale.size,
       seconds: (performance.now() - started) / 1000,
     });
-    return works.filter((work) => stale.has(work.id)).flatMap((work) => work.jobs);
+    const again = works.filter((work) => stale.has(work.id));
+    for (const { work, ref } of lacking) if (await loadReference(options, work, ref)) again.push(work);
+    return again.flatMap((work) => work.jobs);
   } catch (error) {
     for (const work of works) withdraw(options, work);
     throw error;
@@ -138,7 +168,8 @@ async function loadStates(options: BatchOptions, jobs: readonly Job[]): Promise<
     const cached = options.cache.get(id);
     const state = cached ?? initialState(id);
     // A start is the first event of its log: there is nothing to read, unless an earlier try says so.
-    const fresh = list[0]?.facts[0]?.type === 'start' && list[0].attempts === 0;
+    const first = list[0]?.facts[0]?.type;
+    const fresh = (first === 'start' || first === 'fork') && list[0]?.attempts === 0;
     if (cached === undefined && !fresh) cold.push(state);
     works.push({
       id,
@@ -149,27 +180,52 @@ async function loadStates(options: BatchOptions, jobs: readonly Job[]): Promise<
       rows: [],
       events: [],
       outcomes: [],
+      messages: [],
       takers: [],
       open: [],
     });
   }
-  await foldMany(options.shard, cold);
+  await foldMany(options.shard, cold, options.onBrokenSnapshot);
   return works.map((work) => ({ ...work, expected: work.state.version }));
 }
 
-async function foldMany(shard: Shard, states: readonly ExecutionState[]): Promise<void> {
+async function foldMany(
+  shard: Shard,
+  states: readonly ExecutionState[],
+  onBroken: (ids: readonly Id[]) => void,
+): Promise<void> {
   if (states.length === 0) return;
   const byId = new Map(states.map((state) => [state.executionId, state]));
-  const rows = await readEventsOfMany(shard.pool, [...byId.keys()], PAGE);
+  await seed(shard, states, onBroken);
+  const versions = new Map(states.map((state) => [state.executionId, state.version]));
+  const rows = await readEventsOfMany(shard.pool, versions, PAGE);
   for (const row of rows) {
     const state = byId.get(row.execution_id);
     if (state !== undefined) evolve(state, row);
   }
-  if (rows.length === PAGE) for (const state of states) await foldInto(shard, state);
+  if (rows.length === PAGE) for (const state of states) await foldInto(shard, state, onBroken);
+}
+
+/** States that nothing was folded into yet begin with their snapshots, if there are any that can be used. */
+async function seed(
+  shard: Shard,
+  states: readonly ExecutionState[],
+  onBroken: (ids: readonly Id[]) => void,
+): Promise<void> {
+  const fresh = new Map(states.filter((state) => state.version === 0).map((state) => [state.executionId, state]));
+  if (fresh.size === 0) return;
+  const loaded = await loadSnapshots(shard.pool, [...fresh.keys()]);
+  for (const [id, snapshot] of loaded.states) Object.assign(fresh.get(id) ?? {}, snapshot);
+  if (loaded.broken.length > 0) onBroken(loaded.broken);
 }
 
 /** Brings a state to the head of its log. */
-export async function foldInto(shard: Shard, state: ExecutionState): Promise<void> {
+export async function foldInto(
+  shard: Shard,
+  state: ExecutionState,
+  onBroken: (ids: readonly Id[]) => void,
+): Promise<void> {
+  await seed(shard, [state], onBroken);
   for (;;) {
     const rows = await readEvents(shard.pool, state.executionId, state.version, PAGE);
     for (const row of rows) evolve(state, row);
@@ -177,16 +233,34 @@ export async function foldInto(shard: Shard, state: ExecutionState): Promise<voi
   }
 }
 
+/** An execution that was imported as an archive is history: whatever is asked of it is refused. One that is cached is none. */
+async function withoutArchives(options: BatchOptions, works: readonly Work[]): Promise<Work[]> {
+  const cold = works.filter((work) => !work.fromCache && work.expected > 0).map((work) => work.id);
+  const archives = cold.length === 0 ? new Set<Id>() : await archivesAmong(options.shard.pool, cold);
+  return works.filter((work) => {
+    if (!archives.has(work.id)) return true;
+    const message = `Execution ${work.id} was imported as history and cannot be changed; rerun it to go on from it`;
+    refuse(options, work, new ApiProblem('conflict', message));
+    return false;
+  });
+}
+
 /** Which of the producers' event ids are in the log already. Our own workers send none, so this costs them nothing. */
 async function findStored(options: BatchOptions, works: readonly Work[]): Promise<Set<string>> {
   const ids: { execution: Id; event: Id }[] = [];
   for (const work of works) {
     for (const fact of work.jobs.flatMap((job) => job.facts)) {
-      if (fact.type === 'event' && fact.row.event_id !== null)
-        ids.push({ execution: work.id, event: fact.row.event_id });
+      const event = givenId(fact);
+      if (event !== null) ids.push({ execution: work.id, event });
     }
   }
   return ids.length === 0 ? new Set() : storedEvents(options.shard.pool, ids);
+}
+
+/** The id that whoever made the event gave it, so that twice is once. */
+function givenId(fact: Fact): Id | null {
+  if (fact.type === 'event') return fact.row.event_id;
+  return fact.type === 'signal' ? fact.eventId : null;
 }
 
 interface Ready {
@@ -200,7 +274,12 @@ async function withPlaybooks(options: BatchOptions, works: readonly Work[]): Pro
     works.map(async (work): Promise<Ready | undefined> => {
       const first = work.jobs[0]?.facts[0];
       const catalogId =
-        work.state.version > 0 ? work.state.catalogId : first?.type === 'start' ? first.catalogId : undefined;
+        // A log without a start belongs to something else, for example a subscription.
+        work.state.startedAt !== null
+          ? work.state.catalogId
+          : first?.type === 'start' || first?.type === 'fork'
+            ? first.catalogId
+            : undefined;
       try {
         return { work, compiled: catalogId === undefined ? undefined : await options.playbook(catalogId) };
       } catch (error) {
@@ -218,15 +297,35 @@ function tryDecide(
   compiled: CompiledPlaybook | undefined,
   world: World,
   stored: Set<string>,
-): boolean {
+): 'decided' | 'refused' | ReferenceNeeded {
   try {
-    for (const job of work.jobs) work.outcomes.push(decideJob(options, work, job, compiled, world, stored));
-    return true;
+    const references = work.jobs.find((job) => job.references !== undefined)?.references ?? options.references;
+    withReferences(references, () => {
+      for (const job of work.jobs) work.outcomes.push(decideJob(options, work, job, compiled, world, stored));
+    });
+    return 'decided';
   } catch (error) {
     for (const { taker } of work.takers) taker.withdrawn();
+    if (error instanceof ReferenceNeeded) {
+      options.cache.drop(work.id);
+      return error;
+    }
+    refuse(options, work, error);
+    return 'refused';
+  }
+}
+
+/** Held by the jobs until they are decided: what they need must not be driven out of the cache in between. */
+async function loadReference(options: BatchOptions, work: Work, ref: string): Promise<boolean> {
+  const held = work.jobs.find((job) => job.references !== undefined)?.references ?? options.references.hold();
+  try {
+    await held.load(ref);
+  } catch (error) {
     refuse(options, work, error);
     return false;
   }
+  for (const job of work.jobs) job.references = held;
+  return true;
 }
 
 function decideJob(
@@ -240,13 +339,13 @@ function decideJob(
   const outcomes: Outcome[] = [];
   for (const fact of job.facts) {
     if (compiled === undefined) {
-      outcomes.push({ rows: [], events: [], refused: 'not_started' });
+      outcomes.push({ ...NOTHING, refused: 'not_started' });
       continue;
     }
-    const given = fact.type === 'event' ? fact.row.event_id : null;
+    const given = givenId(fact);
     if (given !== null) {
       if (stored.has(eventKey(work.id, given))) {
-        outcomes.push({ rows: [], events: [], duplicate: true });
+        outcomes.push({ ...NOTHING, duplicate: true });
         continue;
       }
     }
@@ -271,7 +370,7 @@ function offerIssued(
   for (const [index, row] of rows.entries()) {
     if (events[index]?.type !== 'command.issued') continue;
     const insert = commandChanges([row], [events[index]]).inserts[0];
-    if (insert === undefined || work.state.commands[insert.command_id] === undefined) continue;
+    if (insert === undefined || work.state.commands[insert.command_id]?.status !== 'PENDING') continue;
     const offer: Offer = { insert, row };
     const taker = options.offer(offer);
     if (taker === undefined) {
@@ -292,6 +391,7 @@ function offerIssued(
 function add(work: Work, decision: Decision): void {
   for (const row of decision.rows) work.rows.push(row);
   for (const event of decision.events) work.events.push(event);
+  for (const message of decision.messages) work.messages.push(message);
 }
 
 /** The executions that were not at the version their decisions were made on. */
@@ -308,6 +408,8 @@ async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<
       executions: writing.map((work) => executionChange(work.state, work.expected, work.rows)),
       events: rows,
       ...commands,
+      outbox: writing.flatMap((work) => options.tell(work.rows, work.events, work.state)),
+      messages: writing.flatMap((work) => work.messages.map((message) => messageInsert(work.id, message))),
       leaseMs: options.leaseMs,
     });
     for (const work of writing) if (!written.has(work.id)) stale.add(work.id);
@@ -329,7 +431,7 @@ async function writeAll(options: BatchOptions, works: readonly Work[]): Promise<
 function answer(options: BatchOptions, work: Work): void {
   if (work.rows.length > 0) {
     options.cache.put(work.state, work.rows.length);
-    options.committed({ rows: work.rows, state: work.state, open: work.open });
+    options.committed({ rows: work.rows, state: work.state, open: work.open, posted: work.messages.length });
   }
   for (const { taker, token } of work.takers) taker.delivered(token);
   work.jobs.forEach((job, index) => {

@@ -2,16 +2,36 @@
 import type { CompiledPlaybook, ExecutionState, Fact, Id, World } from '@noetl/core';
 import type { Pools } from '../db/index.js';
 import { createAppender } from './appender.js';
-import { type BatchStats, type Committed, foldInto, type Offer, type Outcome, type Taker } from './batch.js';
+import {
+  type BatchOptions,
+  type BatchStats,
+  type Committed,
+  foldInto,
+  type Offer,
+  type Outcome,
+  type ReferenceSource,
+  type Taker,
+} from './batch.js';
 import { createStateCache } from './cache.js';
 import { createFeed, type Feed } from './feed.js';
 import { createReader } from './reader.js';
 
 export type { BatchStats, Committed, Offer, Outcome, Taker } from './batch.js';
 export type { Feed } from './feed.js';
-export { type IncomingEvent, normaliseEvent, statusFromName, withZone } from './normalise.js';
+export { type IncomingEvent, normaliseEvent, statusFromName } from './normalise.js';
+export { type CommandInsert, commandChanges, type ExecutionChange, executionChange } from './project.js';
 export { eventRoutes } from './routes.js';
+export {
+  createSnapshots,
+  IS_INTACT,
+  SNAPSHOT_TYPE,
+  type Snapshots,
+  save as saveSnapshots,
+  type Taken as TakenSnapshot,
+  take as takeSnapshot,
+} from './snapshots.js';
 export { eventPage, eventVersion, readEvents } from './store.js';
+export { utcTime } from './utc-time.js';
 
 export interface Log {
   /** Resolves once the facts and all they lead to are on disk. */
@@ -27,8 +47,11 @@ export interface LogOptions {
   readonly leaseMs: number;
   world(): World;
   playbook(catalogId: Id): Promise<CompiledPlaybook>;
+  readonly references: ReferenceSource;
+  tell: BatchOptions['tell'];
   offer(offer: Offer): Taker | undefined;
   committed(committed: Committed): void;
+  onBrokenSnapshot(ids: readonly Id[]): void;
   observe(stats: BatchStats): void;
 }
 
@@ -45,8 +68,11 @@ export function createLog(options: LogOptions): Log {
       leaseMs: options.leaseMs,
       world: options.world,
       playbook: options.playbook,
+      references: options.references,
+      tell: options.tell,
       offer: options.offer,
       observe: options.observe,
+      onBrokenSnapshot: options.onBrokenSnapshot,
       committed(committed) {
         options.committed(committed);
         feed.publish(committed.state.executionId);
@@ -60,7 +86,7 @@ export function createLog(options: LogOptions): Log {
       if (appender === undefined) throw new Error(`no appender for execution ${id}`);
       return appender.append(id, facts);
     },
-    state: createReader((state) => foldInto(pools.forExecution(state.executionId), state)),
+    state: createReader((state) => foldInto(pools.forExecution(state.executionId), state, options.onBrokenSnapshot)),
     async idle() {
       await Promise.all(appenders.map((appender) => appender.idle()));
     },

@@ -2,6 +2,7 @@
 // Stored data is never rewritten by redaction; secrets are masked where data leaves.
 import { type Id, isObject, type Json, type JsonObject, type ProducedEvent, parseId } from '@noetl/core';
 import { ApiProblem } from '../errors.js';
+import { utcTime } from './utc-time.js';
 
 export interface IncomingEvent {
   readonly [field: string]: Json;
@@ -95,15 +96,10 @@ function eventIdOf(value: Json): Id | null {
 
 function createdAt(value: Json, now: string): string {
   if (value === null) return now;
-  const time = typeof value === 'string' ? Date.parse(withZone(value)) : Number.NaN;
-  if (Number.isNaN(time))
+  const time = typeof value === 'string' ? utcTime(value) : undefined;
+  if (time === undefined)
     throw new ApiProblem('invalid', "field 'created_at' must be an RFC 3339 time, like 2026-01-02T03:04:05Z");
-  return withZone(value as string);
-}
-
-/** A time without a zone is UTC. */
-export function withZone(text: string): string {
-  return /(z|[+-]\d\d:?\d\d)$/i.test(text.trim()) ? text.trim() : `${text.trim().replace(' ', 'T')}Z`;
+  return time;
 }
 
 function textOf(event: IncomingEvent, field: string): string | undefined {

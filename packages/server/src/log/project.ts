@@ -7,6 +7,8 @@ import {
   type ExecutionState,
   type Id,
   isErrorStatus,
+  type Message,
+  type Posted,
 } from '@noetl/core';
 
 export interface ExecutionChange {
@@ -47,6 +49,9 @@ export interface CommandInsert {
   latest_event_id: Id;
   started: boolean;
   finished: boolean;
+  timeout_ms: number | null;
+  due_at: string | null;
+  resume_event_id: Id | null;
 }
 
 /** Absent fields stay as they are. */
@@ -63,6 +68,18 @@ export interface CommandUpdate {
   latest_event_id: Id;
   started?: boolean;
   finished?: boolean;
+  resume_event_id?: Id;
+}
+
+export interface MessageInsert {
+  readonly message_id: Id;
+  readonly sender_id: Id;
+  readonly target_id: Id;
+  readonly body: Message;
+}
+
+export function messageInsert(sender: Id, { id, message }: Posted): MessageInsert {
+  return { message_id: id, sender_id: sender, target_id: message.target, body: message };
 }
 
 export interface CommandChanges {
@@ -84,7 +101,7 @@ export function executionChange(state: ExecutionState, expected: number, rows: r
     status: state.status,
     last_event_id: last.event_id,
     last_event_type: last.event_type,
-    last_node_name: last.node_name,
+    last_node_name: rows.findLast((row) => row.node_name !== null)?.node_name ?? null,
     error: state.error,
     start_time: state.startedAt ?? last.created_at,
     end_time: state.endedAt,
@@ -101,6 +118,10 @@ export function commandChanges(
   const updates = new Map<string, CommandUpdate>();
   for (const [index, row] of rows.entries()) {
     const event = events[index];
+    if (event?.type === 'execution.forked') {
+      takeBack(inserts.values(), row);
+      continue;
+    }
     if (event === undefined || !('commandId' in event)) continue;
     if (event.type === 'command.issued') {
       inserts.set(event.commandId, {
@@ -111,7 +132,7 @@ export function commandChanges(
         step_name: event.step,
         tool_kind: event.toolKind,
         pool: event.pool,
-        status: 'PENDING',
+        status: event.park === undefined ? 'PENDING' : 'WAITING',
         attempt: event.attempt,
         max_attempts: event.maxAttempts,
         worker_id: null,
@@ -122,6 +143,9 @@ export function commandChanges(
         latest_event_id: row.event_id,
         started: false,
         finished: false,
+        timeout_ms: event.timeoutMs ?? null,
+        due_at: event.park?.dueAt ?? null,
+        resume_event_id: null,
       });
       continue;
     }
@@ -143,6 +167,10 @@ export function commandChanges(
         break;
       case 'command.requeued':
         Object.assign(target, { status: 'PENDING', attempt: event.attempt, leased: false, delay_ms: event.delayMs });
+        if (event.resume !== undefined) Object.assign(target, { resume_event_id: row.event_id });
+        break;
+      case 'command.handed_over':
+        Object.assign(target, { status: 'WAITING', leased: false });
         break;
       case 'command.completed':
         Object.assign(target, {
@@ -159,8 +187,18 @@ export function commandChanges(
         break;
       case 'call.done':
       case 'call.error':
+      case 'signal.delivered':
         break;
     }
   }
   return { inserts: [...inserts.values()], updates: [...updates.values()] };
+}
+
+/** What was open in a copied log is issued anew under another id. */
+function takeBack(inserts: Iterable<CommandInsert>, fork: EventRow): void {
+  for (const insert of inserts) {
+    if (insert.execution_id !== fork.execution_id || insert.finished) continue;
+    const latest_event_id = fork.event_id;
+    Object.assign(insert, { status: 'CANCELLED', leased: false, finished: true, error: 'forked', latest_event_id });
+  }
 }

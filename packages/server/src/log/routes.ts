@@ -117,6 +117,9 @@ function refusal(refused: Refusal, id: Id, outcome: Outcome | undefined): ApiPro
       return new ApiProblem('already_terminal', 'Command already reached terminal state, or never existed');
     case 'already_terminal':
       return new ApiProblem('already_terminal', `Execution ${id} has ended`);
+    case 'not_due':
+    case 'too_many_signals':
+      return new ApiProblem('conflict', `Execution ${id} refused the event: ${refused}`);
   }
 }
 

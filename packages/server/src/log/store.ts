@@ -5,7 +5,7 @@
 import type { EventRow, Id, Json } from '@noetl/core';
 import { stringifyJson, toStorableText } from '@noetl/core';
 import type pg from 'pg';
-import type { CommandInsert, CommandUpdate, ExecutionChange } from './project.js';
+import type { CommandInsert, CommandUpdate, ExecutionChange, MessageInsert } from './project.js';
 
 /** Events travel as lists of values in this order: half the bytes of objects, and the database finds a value by its place. */
 export const EVENT_COLUMNS = [
@@ -59,6 +59,9 @@ function eventValues(row: EventRow): Json[] {
   ];
 }
 
+/** The worker itself ends what takes too long; the server steps in only when the worker does not. */
+const GRACE_MS = 5_000;
+
 export const APPEND = `
 WITH x AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS x(
@@ -91,16 +94,19 @@ WITH x AS MATERIALIZED (
   WHERE (v ->> 0)::bigint IN (SELECT execution_id FROM ok)
 ), issued AS (
   INSERT INTO noetl.command (command_id, event_id, execution_id, catalog_id, step_name, tool_kind, pool, status, attempt,
-    max_attempts, worker_id, claim_token, lease_until, claimed_at, available_at, error, latest_event_id, started_at, completed_at)
+    max_attempts, worker_id, claim_token, lease_until, claimed_at, available_at, error, latest_event_id, started_at, completed_at,
+    timeout_ms, due_at, resume_event_id)
   SELECT c.command_id, c.event_id, c.execution_id, c.catalog_id, c.step_name, c.tool_kind, c.pool, c.status, c.attempt,
     c.max_attempts, c.worker_id, c.claim_token,
     CASE WHEN c.leased THEN now() + $6 * interval '1 ms' END, CASE WHEN c.worker_id IS NOT NULL THEN now() END,
     now() + c.delay_ms * interval '1 ms', c.error, c.latest_event_id,
-    CASE WHEN c.started THEN now() END, CASE WHEN c.finished THEN now() END
+    CASE WHEN c.started THEN now() END, CASE WHEN c.finished THEN now() END, c.timeout_ms,
+    CASE WHEN c.finished THEN NULL WHEN c.leased THEN now() + (c.timeout_ms + ${GRACE_MS}) * interval '1 ms' ELSE c.due_at END, c.resume_event_id
   FROM jsonb_to_recordset($4::jsonb) AS c(
     command_id text, event_id bigint, execution_id bigint, catalog_id bigint, step_name text, tool_kind text, pool text,
     status text, attempt int, max_attempts int, worker_id text, claim_token bigint, leased boolean, delay_ms int, error text,
-    latest_event_id bigint, started boolean, finished boolean)
+    latest_event_id bigint, started boolean, finished boolean, timeout_ms bigint, due_at timestamptz,
+    resume_event_id bigint)
   WHERE c.execution_id IN (SELECT execution_id FROM ok)
 ), changed AS (
   UPDATE noetl.command c SET
@@ -110,12 +116,28 @@ WITH x AS MATERIALIZED (
     claimed_at = CASE WHEN u.leased THEN now() ELSE c.claimed_at END,
     available_at = CASE WHEN u.delay_ms IS NULL THEN c.available_at ELSE now() + u.delay_ms * interval '1 ms' END,
     error = coalesce(u.error, c.error), latest_event_id = u.latest_event_id,
+    resume_event_id = coalesce(u.resume_event_id, c.resume_event_id),
     started_at = CASE WHEN u.started THEN now() ELSE c.started_at END,
-    completed_at = CASE WHEN u.finished THEN now() ELSE c.completed_at END, updated_at = now()
+    completed_at = CASE WHEN u.finished THEN now() ELSE c.completed_at END, updated_at = now(),
+    due_at = CASE WHEN u.leased THEN now() + (c.timeout_ms + ${GRACE_MS}) * interval '1 ms'
+      WHEN u.leased = false OR u.finished THEN NULL ELSE c.due_at END
   FROM jsonb_to_recordset($5::jsonb) AS u(
     event_id bigint, execution_id bigint, status text, attempt int, worker_id text, claim_token bigint, leased boolean,
-    delay_ms int, error text, latest_event_id bigint, started boolean, finished boolean)
+    delay_ms int, error text, latest_event_id bigint, started boolean, finished boolean, resume_event_id bigint)
   WHERE c.event_id = u.event_id AND c.event_id = ANY ($7::bigint[]) AND u.execution_id IN (SELECT execution_id FROM ok)
+), posted AS (
+  INSERT INTO noetl.message (message_id, sender_id, target_id, body)
+  SELECT m.message_id, m.sender_id, m.target_id, m.body
+  FROM jsonb_to_recordset($8::jsonb) AS m(message_id bigint, sender_id bigint, target_id bigint, body jsonb)
+  WHERE m.sender_id IN (SELECT execution_id FROM ok)
+), told AS (
+  INSERT INTO noetl.outbox (topic, subject, msg_id, ordering_key, execution_id, event_id, payload, headers, available_at)
+  SELECT t.topic, t.subject, t.msg_id, t.ordering_key, t.execution_id, t.event_id, t.payload, t.headers,
+    now() + t.delay_ms * interval '1 ms'
+  FROM jsonb_to_recordset($9::jsonb) AS t(topic text, subject text, msg_id text, ordering_key text, execution_id bigint,
+    event_id bigint, payload jsonb, headers jsonb, delay_ms bigint)
+  WHERE t.execution_id IN (SELECT execution_id FROM ok)
+  ON CONFLICT (msg_id) DO NOTHING
 )
 SELECT execution_id FROM ok`;
 
@@ -124,6 +146,9 @@ export interface Batch {
   readonly events: readonly EventRow[];
   readonly inserts: readonly CommandInsert[];
   readonly updates: readonly CommandUpdate[];
+  readonly messages: readonly MessageInsert[];
+  /** Rows of the outbox, whose columns they name (outbox/model.ts). */
+  readonly outbox: readonly object[];
   readonly leaseMs: number;
 }
 
@@ -141,6 +166,8 @@ export async function append(pool: pg.Pool, batch: Batch): Promise<Set<Id>> {
       json(batch.updates),
       batch.leaseMs,
       batch.updates.map((update) => update.event_id),
+      json(batch.messages),
+      json(batch.outbox),
     ],
   });
   return new Set(result.rows.map((row) => row.execution_id));
@@ -150,7 +177,12 @@ const SELECTED = `execution_id, event_id, stream_version::float8 AS stream_versi
   event_type, node_id, node_name, node_type, status, command_id, worker_id, duration, context, result, meta, error, created_at`;
 
 /** Events of one execution after a version, oldest first. */
-export async function readEvents(pool: pg.Pool, id: Id, after: number, limit: number): Promise<EventRow[]> {
+export async function readEvents(
+  pool: pg.Pool | pg.PoolClient,
+  id: Id,
+  after: number,
+  limit: number,
+): Promise<EventRow[]> {
   const result = await pool.query<EventRow>({
     name: 'read-events',
     text: `SELECT ${SELECTED} FROM noetl.event WHERE execution_id = $1 AND stream_version > $2 ORDER BY stream_version LIMIT $3`,
@@ -189,12 +221,18 @@ export async function eventPage(
   return { events: events.rows, total: total.rows[0]?.total ?? 0 };
 }
 
-/** Events of several executions, oldest first within each. */
-export async function readEventsOfMany(pool: pg.Pool, ids: readonly Id[], limit: number): Promise<EventRow[]> {
+/** Events of several executions, each after its own version, oldest first within each. */
+export async function readEventsOfMany(
+  pool: pg.Pool,
+  after: ReadonlyMap<Id, number>,
+  limit: number,
+): Promise<EventRow[]> {
   const result = await pool.query<EventRow>({
     name: 'read-events-of-many',
-    text: `SELECT ${SELECTED} FROM noetl.event WHERE execution_id = ANY ($1::bigint[]) ORDER BY execution_id, stream_version LIMIT $2`,
-    values: [ids, limit],
+    text: `SELECT ${SELECTED.replaceAll(/(^|,\s*)(\w+)/g, '$1e.$2')} FROM unnest($1::bigint[], $2::bigint[]) AS i(id, version)
+           JOIN noetl.event e ON e.execution_id = i.id AND e.stream_version > i.version
+           ORDER BY e.execution_id, e.stream_version LIMIT $3`,
+    values: [[...after.keys()], [...after.values()], limit],
   });
   return result.rows;
 }
@@ -233,4 +271,14 @@ export async function eventVersion(pool: pg.Pool, execution: Id, event: Id): Pro
 
 function json(rows: readonly object[]): string {
   return toStorableText(stringifyJson(rows as unknown as Json));
+}
+
+/** Those that were imported as archives (replay/import.ts). */
+export async function archivesAmong(pool: pg.Pool, ids: readonly Id[]): Promise<Set<Id>> {
+  const result = await pool.query<{ execution_id: Id }>({
+    name: 'archives-among',
+    text: `SELECT execution_id FROM noetl.execution WHERE execution_id = ANY ($1::bigint[]) AND routing ? 'archive'`,
+    values: [ids],
+  });
+  return new Set(result.rows.map((row) => row.execution_id));
 }

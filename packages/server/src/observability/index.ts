@@ -1,2 +1,2 @@
 export { createLogger } from './logger.js';
-export { createMetrics, type Metrics } from './metrics.js';
+export { boundedType, createMetrics, type Metrics } from './metrics.js';

@@ -1,5 +1,6 @@
 // Prometheus metrics, registered at zero when the server starts. No label ever holds an id: its values must be few.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { ApiProblem } from '../errors.js';
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const WRITE_ENDPOINTS = ['catalog_register', 'runtime_register', 'runtime_heartbeat'] as const;
@@ -10,6 +11,7 @@ export type WriteEndpoint = (typeof WRITE_ENDPOINTS)[number];
 export interface Metrics {
   readonly registry: Registry;
   timeWrite<T>(endpoint: WriteEndpoint, work: () => Promise<T>): Promise<T>;
+  timeResult<T>(operation: 'put' | 'resolve', work: () => Promise<T>): Promise<T>;
   eventsIngested(type: string, status: 'ok' | 'error', count: number, seconds: number): void;
   executeOutcome(entry: 'single' | 'batch', outcome: (typeof OUTCOMES)[number]): void;
   executeBatchSize(size: number): void;
@@ -17,6 +19,7 @@ export interface Metrics {
   executionEnded(status: string): void;
   claimed(outcome: 'granted' | 'refused', count: number): void;
   leasesExpired(count: number): void;
+  snapshotsBroken(count: number): void;
   http(method: string, route: string, code: number, seconds: number): void;
 }
 
@@ -56,6 +59,15 @@ export function createMetrics(sources: MetricSources): Metrics {
     [],
     [1, 5, 10, 25, 50, 100, 250, 500, 1000],
   );
+  const results = {
+    put: counter('noetl_result_store_put_total', 'Results stored', ['status']),
+    resolve: counter('noetl_result_store_resolve_total', 'Results read by reference', ['status']),
+  };
+  const resultSeconds = {
+    put: histogram('noetl_result_store_put_duration_seconds', 'Time to store a result'),
+    resolve: histogram('noetl_result_store_resolve_duration_seconds', 'Time to read a result by reference'),
+  };
+  const brokenSnapshots = counter('noetl_snapshots_broken_total', 'Snapshots that could not be used');
   const appends = counter('noetl_appends_total', 'Append transactions');
   const appendSeconds = histogram('noetl_append_duration_seconds', 'Time of append transactions');
   const appendedEvents = counter('noetl_events_appended_total', 'Events written to the log');
@@ -78,6 +90,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     writeSeconds.zero({ endpoint });
     for (const status of ['ok', 'error']) writes.inc({ endpoint, status }, 0);
   }
+  for (const status of ['ok', 'error']) results.put.inc({ status }, 0);
+  for (const status of ['ok', 'not_found', 'bad_request', 'error']) results.resolve.inc({ status }, 0);
   for (const entry of ['single', 'batch']) for (const outcome of OUTCOMES) executes.inc({ entry, outcome }, 0);
   for (const status of ['COMPLETED', 'FAILED', 'CANCELLED']) ended.inc({ status }, 0);
   for (const outcome of ['granted', 'refused']) claims.inc({ outcome }, 0);
@@ -101,6 +115,20 @@ export function createMetrics(sources: MetricSources): Metrics {
         stop();
       }
     },
+    async timeResult(operation, work) {
+      const stop = resultSeconds[operation].startTimer();
+      try {
+        const result = await work();
+        results[operation].inc({ status: 'ok' });
+        return result;
+      } catch (error) {
+        const code = operation === 'resolve' && error instanceof ApiProblem ? error.status : 0;
+        results[operation].inc({ status: code === 404 ? 'not_found' : code === 400 ? 'bad_request' : 'error' });
+        throw error;
+      } finally {
+        stop();
+      }
+    },
     eventsIngested(type, status, count, seconds) {
       const event_type = boundedType(type);
       ingested.inc({ event_type, status }, count);
@@ -117,6 +145,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     executionEnded: (status) => ended.inc({ status }),
     claimed: (outcome, count) => claims.inc({ outcome }, count),
     leasesExpired: (count) => expired.inc(count),
+    snapshotsBroken: (count) => brokenSnapshots.inc(count),
     http(method, route, code, seconds) {
       requests.inc({ method, route, code: String(code) });
       requestSeconds.observe({ route }, seconds);
@@ -125,7 +154,7 @@ export function createMetrics(sources: MetricSources): Metrics {
 }
 
 /** Producers choose event types; the label must not grow with what they invent. */
-function boundedType(type: string): string {
+export function boundedType(type: string): string {
   return /^(command|call|step|loop|playbook|workflow|subscription|ctx|next|stage|frame|batch|execution)[._][a-z_.]{1,40}$/.test(
     type,
   )

@@ -1,9 +1,9 @@
 // Workers announce themselves, say that they are alive, and leave. A heartbeat renews all leases of its worker in one statement and
 // tells which commands it should stop.
-import { type Id, isObject, type Json, type JsonObject } from '@noetl/core';
+import { type Id, isObject, type Json, type JsonObject, parseId } from '@noetl/core';
 import { Type } from 'typebox';
 import { commandStatuses, expireLeasesOfWorker, renewLeases, renewLeasesOfWorker } from '../commands/index.js';
-import type { Pools } from '../db/index.js';
+import { eachShard, isTransient, type Pools, type Shard } from '../db/index.js';
 import { ApiProblem } from '../errors.js';
 import type { App } from '../http/index.js';
 import type { Metrics } from '../observability/index.js';
@@ -14,6 +14,17 @@ export interface RuntimeDeps {
   readonly metrics: Metrics;
   readonly leaseMs: number;
   nextId(): Id;
+}
+
+interface Lease {
+  readonly command_id: string;
+  readonly claim_token: number;
+}
+
+/** What a worker hears about leases that were not renewed. */
+interface Verdicts {
+  readonly cancelled: readonly string[];
+  readonly lost: readonly string[];
 }
 
 const KINDS = ['worker_pool', 'server_api', 'broker'];
@@ -58,15 +69,14 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
         if (!known) throw new ApiProblem('not_found', `Runtime not found: ${kind} ${name}`);
         const answer = { status: 'ok', message: 'Heartbeat recorded' };
         if (!Array.isArray(body.leases)) {
-          await Promise.all(pools.shards.map((shard) => renewLeasesOfWorker(shard.pool, name, leaseMs)));
+          await onReachable(({ pool }) => renewLeasesOfWorker(pool, name, leaseMs));
           return { ...answer, cancelled: [], lost: [] };
         }
         return { ...answer, ...(await renew(body.leases)) };
       }),
   );
 
-  /** Leases are kept on every shard: a command id does not need to be routed, only looked up. */
-  async function renew(given: readonly Json[]): Promise<{ cancelled: string[]; lost: string[] }> {
+  async function renew(given: readonly Json[]): Promise<Verdicts> {
     const leases = given.map((lease, index) => {
       const { command_id, claim_token } = isObject(lease) ? lease : ({} as JsonObject);
       if (typeof command_id !== 'string' || typeof claim_token !== 'number') {
@@ -74,13 +84,43 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
       }
       return { command_id, claim_token };
     });
-    if (leases.length === 0) return { cancelled: [], lost: [] };
-    const renewed = await Promise.all(pools.shards.map((shard) => renewLeases(shard.pool, leases, leaseMs)));
-    const missing = leases.map((lease) => lease.command_id).filter((id) => !renewed.some((set) => set.has(id)));
+    const unknown = leases.filter((lease) => shardOf(lease.command_id) === undefined);
+    const verdicts = await onReachable(async (shard): Promise<Verdicts> => {
+      const here = leases.filter((lease) => shardOf(lease.command_id) === shard);
+      return here.length === 0 ? { cancelled: [], lost: [] } : renewOn(shard, here);
+    });
+    return {
+      cancelled: verdicts.flatMap((verdict) => verdict.cancelled),
+      lost: [...unknown.map((lease) => lease.command_id), ...verdicts.flatMap((verdict) => verdict.lost)],
+    };
+  }
+
+  async function renewOn({ pool }: Shard, leases: readonly Lease[]): Promise<Verdicts> {
+    const renewed = await renewLeases(pool, leases, leaseMs);
+    const missing = leases.map((lease) => lease.command_id).filter((id) => !renewed.has(id));
     if (missing.length === 0) return { cancelled: [], lost: [] };
-    const statuses = await Promise.all(pools.shards.map((shard) => commandStatuses(shard.pool, missing)));
-    const isCancelled = (id: string) => statuses.some((map) => map.get(id)?.status === 'CANCELLED');
+    const statuses = await commandStatuses(pool, missing);
+    const isCancelled = (id: string) => statuses.get(id)?.status === 'CANCELLED';
     return { cancelled: missing.filter(isCancelled), lost: missing.filter((id) => !isCancelled(id)) };
+  }
+
+  /** The execution is the first part of a command id. */
+  function shardOf(commandId: string): Shard | undefined {
+    const id = parseId(commandId.split(':', 1)[0]);
+    return id === undefined ? undefined : pools.forExecution(id);
+  }
+
+  /** Of a shard that is away nothing is known: its leases are neither renewed nor lost, and nobody can take them meanwhile. */
+  async function onReachable<T>(work: (shard: Shard) => Promise<T>): Promise<T[]> {
+    const answers = await eachShard(pools, async (shard) => {
+      try {
+        return [await work(shard)];
+      } catch (error) {
+        if (isTransient(error)) return [];
+        throw error;
+      }
+    });
+    return answers.flat();
   }
 
   // Reference workers send POST, the reference server has DELETE.
@@ -97,8 +137,7 @@ export function runtimeRoutes(app: App, { pools, metrics, leaseMs, nextId }: Run
           throw new ApiProblem('not_found', `Runtime not found: ${kind} ${name}`);
         }
         // A lease it was given but never heard of (an answer lost on the way) must not wait for its end.
-        if (kind === 'worker_pool')
-          await Promise.all(pools.shards.map((shard) => expireLeasesOfWorker(shard.pool, name)));
+        if (kind === 'worker_pool') await onReachable(({ pool }) => expireLeasesOfWorker(pool, name));
         return { status: 'ok', message: `Runtime ${kind} ${name} deregistered` };
       },
     });

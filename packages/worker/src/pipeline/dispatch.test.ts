@@ -1,8 +1,10 @@
 import type { LeasedCommand } from '@noetl/client';
 import type { Json, JsonObject } from '@noetl/core';
 import { expect, it } from 'vitest';
+import { controlPlane } from '../control-plane.fixture.js';
 import { dispatch } from '../dispatch.js';
 import { silentLog } from '../log.js';
+import { createResultStore } from '../results/index.js';
 import { builtinTools, toolRegistry } from '../tools/index.js';
 import { noop } from './sequence.fixture.js';
 
@@ -22,9 +24,15 @@ function command(tool_config: Json, meta: JsonObject = {}): LeasedCommand {
   };
 }
 
+const { api } = controlPlane();
+const workshop = {
+  tools: toolRegistry(builtinTools()),
+  store: createResultStore(api, silentLog),
+  executions: api,
+  log: silentLog,
+};
 const tasks = [{ sum: noop('{{ n + workload.m }}') }];
-const go = (leased: LeasedCommand) =>
-  dispatch(leased, toolRegistry(builtinTools()), new AbortController().signal, silentLog);
+const go = (leased: LeasedCommand) => dispatch(leased, workshop, new AbortController().signal);
 
 it('a command with a list of tasks runs in a worker with its usual tools', async () => {
   const outcome = await go(command(tasks));

@@ -28,3 +28,10 @@ export function jumpTargetMissing(label: string, to: string): Failure {
 export function tooManyExecutions(limit: number): Failure {
   return failure(`max_iterations_exceeded: more than ${limit} task executions`, 'MAX_ITERATIONS_EXCEEDED');
 }
+
+export function unreadableState(): ToolError {
+  return new ToolError(
+    'the list was suspended by a worker of another version, and its step is declared not idempotent: it cannot begin anew',
+    { kind: 'unknown', retryable: false, code: 'STATE_UNREADABLE', source: TASK_SEQUENCE },
+  );
+}

@@ -1,7 +1,7 @@
 // Runs a list of tasks with the real tools of a worker, through the same door the runtime uses.
 import type { Json, JsonObject } from '@noetl/core';
 import { builtinTools, toolRegistry } from '../tools/index.js';
-import type { ToolCall, ToolResult } from '../tools/tool.js';
+import type { ToolAnswer, ToolCall, ToolResult } from '../tools/tool.js';
 import { toolCall } from '../tools/tool-call.fixture.js';
 import { createTaskSequenceTool, type TaskSequenceOptions } from './index.js';
 
@@ -11,7 +11,14 @@ export interface Given extends Partial<ToolCall> {
   readonly options?: TaskSequenceOptions;
 }
 
-export function run(tasks: Json, { options, ...parts }: Given = {}): Promise<ToolResult> {
+/** Waits in place, however long. */
+export async function run(tasks: Json, { options, ...parts }: Given = {}): Promise<ToolResult> {
+  const answer = await answerOf(tasks, { ...parts, options: { suspendAfterMs: Number.POSITIVE_INFINITY, ...options } });
+  if (answer.status === 'suspended') throw new Error(`the sequence suspended itself: ${answer.reason}`);
+  return answer;
+}
+
+export function answerOf(tasks: Json, { options, ...parts }: Given = {}): Promise<ToolAnswer> {
   const call = toolCall({ kind: 'task_sequence', tool_config: tasks }, { tools, ...parts });
   return createTaskSequenceTool({ random: () => 0.5, ...options }).run(call);
 }

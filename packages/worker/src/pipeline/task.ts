@@ -39,6 +39,9 @@ export interface Visit {
   readonly attempt: number;
   /** The same for an execution that repeats a failed one, another for one that does something new. */
   readonly idempotencyKey: string;
+  readonly startedAt: Date;
+  /** What the tool suspended this visit with, when it did. */
+  readonly resume: Json | undefined;
 }
 
 /** `[{label: spec}]`, or `{tasks: […]}`, with items that carry their label as key or as `name`. */
@@ -75,7 +78,7 @@ export function prepare(task: Task, parent: ToolCall, variables: Variables, own:
     const config: JsonObject = { kind: task.kind, ...task.config.render(scope) };
     if (task.code !== undefined) config['code'] = codeFor(task.code, scope);
     const timeoutMs = declaredTimeoutMs(config);
-    const { timeoutMs: _, ...shared } = parent;
+    const { timeoutMs: _, resume: __, ...shared } = parent;
     return {
       ...shared,
       config,
@@ -84,6 +87,7 @@ export function prepare(task: Task, parent: ToolCall, variables: Variables, own:
       context: task.code === undefined || readsContext(task.code.source) ? variables.plain() : {},
       attempt: visit.attempt,
       idempotencyKey: visit.idempotencyKey,
+      ...(visit.resume === undefined ? {} : { resume: visit.resume }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
   });

@@ -19,8 +19,8 @@ export interface Variables {
   plain(): JsonObject;
 }
 
-const SCOPES = ['ctx', 'iter', 'step'] as const;
-type ScopeName = (typeof SCOPES)[number];
+export const SCOPES = ['ctx', 'iter', 'step'] as const;
+export type ScopeName = (typeof SCOPES)[number];
 
 /** Roots that are not step values: what they do not have is not looked for elsewhere. */
 const PLAIN_ROOTS: ReadonlySet<string> = new Set([
@@ -35,14 +35,31 @@ const PLAIN_ROOTS: ReadonlySet<string> = new Set([
   'step',
 ]);
 
-export function createVariables(call: ToolCall, now: () => Date): Variables {
+/** Everything that the tasks have left so far; it outlives the worker that runs them. */
+export interface Memory {
+  /** Data of the tasks, in the order they last finished. */
+  readonly labelled: Map<string, Json>;
+  readonly named: Map<string, Json>;
+  readonly written: Readonly<Record<ScopeName, Map<string, Json>>>;
+  readonly updates: Map<string, Json>;
+  /** Data of the last task that succeeded. */
+  previous: Json | undefined;
+}
+
+export function emptyMemory(): Memory {
+  return {
+    labelled: new Map(),
+    named: new Map(),
+    written: { ctx: new Map(), iter: new Map(), step: new Map() },
+    updates: new Map(),
+    previous: undefined,
+  };
+}
+
+export function createVariables(call: ToolCall, now: () => Date, memory: Memory = emptyMemory()): Variables {
   const { context, input: args } = call;
-  const labelled = new Map<string, Json>();
-  const named = new Map<string, Json>();
-  const written: Record<ScopeName, Map<string, Json>> = { ctx: new Map(), iter: new Map(), step: new Map() };
-  const updates = new Map<string, Json>();
+  const { labelled, named, written, updates } = memory;
   const identity = { uuid: call.executionId, id: call.executionId, execution_id: call.executionId };
-  let previous: Json | undefined;
 
   const base = (scope: ScopeName): JsonObject => {
     const value = own(context, scope);
@@ -68,7 +85,7 @@ export function createVariables(call: ToolCall, now: () => Date): Variables {
     if (name === 'ctx' || name === 'vars') return ctx;
     if ((name === 'iter' || name === 'step') && written[name].size > 0) return whole(name);
     if (name === 'results') return Object.fromEntries([...labelled].map(([label, data]) => [label, tolerant(data)]));
-    if (name === '_prev') return tolerant(previous);
+    if (name === '_prev') return tolerant(memory.previous);
     if (Object.hasOwn(args, name)) return args[name];
     if (written.ctx.has(name)) return tolerant(written.ctx.get(name));
     if (Object.hasOwn(context, name)) return PLAIN_ROOTS.has(name) ? context[name] : tolerant(context[name]);
@@ -102,7 +119,7 @@ export function createVariables(call: ToolCall, now: () => Date): Variables {
       labelled.delete(label);
       labelled.set(label, data);
       named.set(label, data);
-      if (succeeded) previous = data;
+      if (succeeded) memory.previous = data;
     },
     assign(key, value) {
       const [first = key, ...rest] = key.split('.');

@@ -22,6 +22,7 @@ export type ErrorKind =
   | 'missing_reference'
   | 'configuration'
   | 'process'
+  | 'child'
   | 'unknown';
 
 /** A type alias, because it must be usable as a `JsonObject`. */
@@ -128,8 +129,13 @@ export function postgresError(sqlState: string | undefined, message: string): Er
   if (sqlState !== undefined) {
     if (sqlState === '40001' || sqlState === '40P01') return info('db_deadlock', true);
     if (sqlState.startsWith('23')) return info('db_constraint', false);
-    if (sqlState.startsWith('08')) return info('db_connection', true);
-    return sqlState === '57014' ? info('db_timeout', true) : info('unknown', false);
+    // No connection, no resources, shutting down: another moment may be better.
+    if (/^(08|53|57P0)/.test(sqlState)) return info('db_connection', true);
+    if (sqlState === '57014' || sqlState === '55P03') return info('db_timeout', true);
+    if (sqlState.startsWith('28') || sqlState === '42501') return info('auth', false);
+    // The SQL does not fit the database; a value does not fit its type.
+    if (/^(42|3D|3F)/.test(sqlState)) return info('schema', false);
+    return sqlState.startsWith('22') ? info('client_error', false) : info('unknown', false);
   }
   if (text.includes('deadlock')) return info('db_deadlock', true);
   if (text.includes('unique') || text.includes('duplicate')) return info('db_constraint', false);

@@ -4,6 +4,7 @@ import type { Tool } from './tool.js';
 
 export const noopTool: Tool = {
   kind: 'noop',
+  takesReferences: true,
   async run({ config }) {
     const message = firstOf(config, 'message') ?? 'noop';
     return { status: 'success', data: firstOf(config, 'result') ?? { status: 'ok', message } };

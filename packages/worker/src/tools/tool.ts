@@ -1,7 +1,10 @@
 // The contract between the runtime and a tool. A tool answers with a result, also for a failure it understands;
-// what it throws is reported as a failure too. It must stop promptly when `signal` fires.
+// what it throws is reported as a failure too. It must stop promptly when `signal` fires. A tool that waits for something
+// outside suspends itself instead of holding its slot.
 import type { Json, JsonObject } from '@noetl/core';
+import type { ExecutionApi } from '../api.js';
 import type { WorkerLog } from '../log.js';
+import type { ResultAccess } from '../results/index.js';
 import type { ErrorInfo } from './errors.js';
 import type { ToolRegistry } from './index.js';
 
@@ -26,7 +29,24 @@ export interface ToolCall {
   readonly meta: JsonObject;
   /** The tools of this worker, for a tool that runs others. */
   readonly tools: ToolRegistry;
+  /** Results that are kept by reference. */
+  readonly results: ResultAccess;
+  /** For a tool that starts executions. */
+  readonly executions: ExecutionApi;
+  /** The state that the tool suspended itself with; absent when it is called for the first time. */
+  readonly resume?: Json;
   readonly log: WorkerLog;
+}
+
+/** What `signal` fires with. Only a cancelled command is over; a lost or a released one goes on elsewhere. */
+export class CommandAborted extends Error {
+  readonly why: 'cancelled' | 'lost' | 'released';
+
+  constructor(why: CommandAborted['why']) {
+    super(`command ${why}`);
+    this.name = 'CommandAborted';
+    this.why = why;
+  }
 }
 
 export type ToolStatus = 'success' | 'error' | 'timeout';
@@ -47,10 +67,31 @@ export type ToolResult = {
   context_updates?: JsonObject;
 };
 
-export interface Tool {
-  readonly kind: string;
-  run(call: ToolCall): Promise<ToolResult>;
+/**
+ * Not an end: the tool is called again after `delayMs`, perhaps by another worker, with `state` as its `resume`. Until then it holds no
+ * slot. The state is kept in the log, so it should be small.
+ */
+export interface Suspension {
+  readonly status: 'suspended';
+  readonly delayMs: number;
+  readonly state: Json;
+  /** What is waited for, in words for people. */
+  readonly reason: string;
 }
+
+export type ToolAnswer = ToolResult | Suspension;
+
+export interface Tool<Answer extends ToolAnswer = ToolResult> {
+  readonly kind: string;
+  /** Wants references as they are; other tools get the values they stand for. */
+  readonly takesReferences?: boolean;
+  run(call: ToolCall): Promise<Answer>;
+  /** Lets go of what is kept between calls (connections, files). A call that comes afterwards still works. */
+  close?(): Promise<void>;
+}
+
+/** A tool that may suspend itself, or one that never does. */
+export type AnyTool = Tool<ToolAnswer>;
 
 export function timedOut(timeoutMs: number, errorInfo: ErrorInfo): ToolResult {
   return { status: 'timeout', error: timeoutMessage(timeoutMs), error_info: errorInfo, duration_ms: timeoutMs };

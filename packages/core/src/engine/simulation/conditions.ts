@@ -34,7 +34,7 @@ export const MAX_VISITS = 3;
 export function conditionFor(
   random: Random,
   step: string,
-  use: 'guard' | 'arc' | 'error' | 'again' | 'loop' | 'piped',
+  use: 'guard' | 'arc' | 'parked' | 'error' | 'again' | 'loop' | 'piped',
 ): PlannedCondition {
   const own = `["${step}"]`;
   switch (use) {
@@ -57,20 +57,29 @@ export function conditionFor(
       ]);
     case 'piped':
       return plain(`{{ ctx.piped${own} == 1 }}`, (view) => view.value === 1);
+    // What a signal or a child brings has no value of its own.
+    case 'parked':
+      return random.pick(onAnyOutcome(random, own));
     case 'arc':
       return random.pick([
-        ...onWorkload(random),
-        literal(random.chance(0.5)),
-        outcome("{{ event.name == 'call.done' }}", (view) => !view.failed),
-        outcome("{{ output.status == 'ok' and workload.flag }}", (view) => !view.failed && view.workload.flag),
+        ...onAnyOutcome(random, own),
         plain('{{ output.data.value == 1 }}', (view) => view.value === 1),
         plain(
           '{{ output.data.value >= workload.low }}',
           (view) => view.value !== undefined && view.value >= view.workload.low,
         ),
-        plain(`{{ ctx.seen${own} == 2 }}`, (view) => view.seen === 2),
       ]);
   }
+}
+
+function onAnyOutcome(random: Random, own: string): PlannedCondition[] {
+  return [
+    ...onWorkload(random),
+    literal(random.chance(0.5)),
+    outcome("{{ event.name == 'call.done' }}", (view) => !view.failed),
+    outcome("{{ output.status == 'ok' and workload.flag }}", (view) => !view.failed && view.workload.flag),
+    plain(`{{ ctx.seen${own} == 2 }}`, (view) => view.seen === 2),
+  ];
 }
 
 function onWorkload(random: Random): PlannedCondition[] {

@@ -1,56 +1,51 @@
 // Workers, a sweeper and passers-by around a cluster. They claim, report, report twice, report late, vanish, give back, cancel and
 // post events of other people, in random order; they also say what the engine must answer to each of these.
-import type { Id } from '../../ids/index.js';
+
 import type { Fact } from '../decide.js';
-import { isTerminal } from '../state.js';
-import type { Answer, Cluster } from './cluster.js';
+import type { EventRow } from '../row.js';
+import { type CommandState, isTerminal } from '../state.js';
+import { type Cluster, mustRefuse, type Surroundings } from './cluster.js';
 import type { RandomGraph, StepPlan } from './graphs.js';
-import type { Random } from './random.js';
-import { called, completed, failed, posted, raised, started, type Told } from './reports.js';
-import { answerOf, errorAnswerOf } from './work.js';
+import { createOnlookers } from './onlookers.js';
+import { type Random, weighted } from './random.js';
+import { called, completed, failed, started, type Told } from './reports.js';
+import { metaOf } from './rows.js';
+import type { Manners } from './stage.js';
+import { createTools, type Lease } from './tools.js';
 
 export interface Crew {
-  /** Does one thing. False: there is nothing left that anybody could do. */
+  /** Does one thing. False: there is nothing that anybody could do now. */
   act(): boolean;
-  /** The run is over: everybody who was late reports now, and is refused. */
+  /** When somebody can do something again, only because time has passed. */
+  nextTime(): number | undefined;
+  /** The run is over: whoever is late reports now, and is refused. */
   disperse(): void;
 }
 
-interface Lease {
-  readonly commandId: string;
-  readonly step: string;
-  readonly run: number;
-  /** Of the item, when the step loops. */
-  readonly index: number | null;
-  readonly workerId: string;
-  readonly token: number;
-  stage: 'claimed' | 'started' | 'called';
-  /** A report of this stage went out before, and its answer was lost. */
-  unsure: boolean;
-  closing: Id | null;
+const WORKERS = ['w1', 'w2', 'w3'];
+
+export interface CrewOptions {
+  readonly cluster: Cluster;
+  readonly graph: RandomGraph;
+  readonly random: Random;
+  readonly manners: Manners;
+  readonly surroundings: Surroundings;
 }
 
-type Refusal = NonNullable<Answer['refused']>;
-const WORKERS = ['w1', 'w2', 'w3'];
-const FOREIGN = [
-  'step.enter',
-  'playbook.completed',
-  'command.issued',
-  'next.evaluated',
-  'ctx.updated',
-  'command.requeued',
-  'step.skipped',
-  'loop.done',
-  'order.shipped',
-];
-
-export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random, harsh: boolean): Crew {
+export function createCrew(options: CrewOptions): Crew {
+  const { cluster, graph, random, manners, surroundings } = options;
+  const { harsh } = manners;
+  const now = surroundings.nowMs;
+  const tools = createTools(options);
+  const onlookers = createOnlookers(options);
   const plans = new Map(graph.plans.map((plan) => [plan.name, plan]));
   const leases = new Map<string, Lease>();
   const late: Lease[] = [];
   const finished: Lease[] = [];
   const unansweredClaims: { commandId: string; workerId: string }[] = [];
   const expiries = new Map<string, number>();
+  /** Commands that were given back, and when they may be taken again. */
+  const delayed = new Map<string, number>();
 
   function claim(commandId: string, workerId: string): void {
     const command = cluster.folded.commands[commandId];
@@ -61,25 +56,24 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     }
     const held = answer.command;
     if (answer.refused === 'already_claimed') {
-      if (held?.workerId !== workerId) return;
-      hold({ commandId, step: held.step, run: held.run, index: held.iteration, workerId, token: held.token });
+      if (held?.workerId === workerId) hold(held, workerId, held.token);
       return;
     }
     if (answer.refused !== undefined || command === undefined) return;
-    const token = cluster.folded.commands[commandId]?.token ?? 0;
-    hold({ commandId, step: command.step, run: command.run, index: command.iteration, workerId, token });
+    hold(command, workerId, cluster.folded.commands[commandId]?.token ?? 0);
   }
 
-  function hold(lease: Pick<Lease, 'commandId' | 'step' | 'run' | 'index' | 'workerId' | 'token'>): void {
-    const held = leases.get(lease.commandId);
-    if (held?.token === lease.token) return;
-    leases.set(lease.commandId, { ...lease, stage: 'claimed', unsure: false, closing: null });
+  function hold({ commandId, step, run, iteration, cursor }: CommandState, workerId: string, token: number): void {
+    if (leases.get(commandId)?.token === token) return;
+    const limit = metaOf(cluster.issued.get(commandId) as EventRow).timeout_ms;
+    const deadline = typeof limit === 'number' ? now() + limit : Number.POSITIVE_INFINITY;
+    const work = { commandId, step, run, index: iteration, part: cursor, workerId, token, deadline };
+    leases.set(commandId, { ...work, stage: 'claimed', unsure: false, closing: null });
   }
 
   function report(lease: Lease): void {
-    const plan = plans.get(lease.step) as StepPlan;
-    if (lease.closing === null && lease.stage === 'called' && random.chance(0.5)) lease.closing = cluster.nextId();
-    const fact = reportOf(lease, plan, mustFail(lease, plan));
+    if (lease.closing === null && lease.stage === 'called' && random.chance(0.5)) lease.closing = surroundings.nextId();
+    const fact = tools.report(lease);
     const answer = cluster.submit(fact);
     if (answer === undefined) {
       lease.unsure = true;
@@ -101,44 +95,9 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     lease.stage = lease.stage === 'claimed' ? 'started' : 'called';
   }
 
-  function reportOf(lease: Lease, plan: StepPlan, fails: boolean): Fact {
-    const told: Told = { ...lease, eventId: lease.stage === 'called' ? lease.closing : null };
-    const row = () => {
-      if (lease.stage === 'claimed') return started(told);
-      if (lease.stage === 'started') {
-        if (!fails) return called(told, answerOf(plan, lease));
-        return plan.raises ? raised(told) : called(told, errorAnswerOf(plan, lease), 'error');
-      }
-      if (!fails) return completed(told);
-      return plan.raises ? failed(told) : completed(told, 'error');
-    };
-    // A worker of the reference knows no tokens; it is recognised by its name.
-    return random.chance(0.2) ? { type: 'event', row: row() } : { type: 'event', row: row(), token: lease.token };
-  }
-
-  function mustFail(lease: Lease, plan: StepPlan): boolean {
-    if (lease.index !== null) return plan.loop?.bad.has(lease.index) === true;
-    return plan.failures > 0 && failuresOf(lease) < plan.failures;
-  }
-
   /** A loop that fails fast takes its other items back from their workers. */
   function wasCancelled({ commandId }: Lease): boolean {
     return cluster.log.some((row) => row.command_id === commandId && row.event_type === 'command.cancelled');
-  }
-
-  /** How many answers of this visit were errors so far; what the next one is follows from it. */
-  function failuresOf(lease: Lease): number {
-    const commands = new Set<string>();
-    let count = 0;
-    for (const row of cluster.log) {
-      if (row.node_name !== lease.step || row.command_id === null) continue;
-      const run = (row.meta as { run?: number } | null)?.run;
-      if (row.event_type === 'command.issued' && run === lease.run) commands.add(row.command_id);
-      const isFailure =
-        row.event_type === 'command.failed' || (row.event_type === 'command.completed' && row.status === 'error');
-      if (isFailure && commands.has(row.command_id)) count++;
-    }
-    return count;
   }
 
   function expire(lease: Lease): void {
@@ -147,15 +106,20 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     if (stillHolds(lease)) return; // the sweeper crashed before it wrote
     expiries.set(lease.commandId, (expiries.get(lease.commandId) ?? 0) + 1);
     giveUp(lease);
-    mustRefuse(fact, ['stale_claim', 'not_open', 'already_terminal']);
+    mustRefuse(cluster, fact, ['stale_claim', 'not_open', 'already_terminal']);
   }
 
   function release(lease: Lease): void {
     const { commandId, token } = lease;
     const countAttempt = harsh && random.chance(0.5);
-    const answer = cluster.submit({ type: 'release', commandId, token, reason: 'drain', delayMs: 0, countAttempt });
-    if (!stillHolds(lease)) giveUp(lease);
-    else if (answer !== undefined)
+    const delayMs = random.pick([0, 0, 5_000, 3_600_000]);
+    const resume = random.chance(0.3) ? { resume: { task: 1 } } : {};
+    const release = { type: 'release', commandId, token, reason: 'drain', delayMs, countAttempt, ...resume } as const;
+    const answer = cluster.submit(release);
+    if (!stillHolds(lease)) {
+      delayed.set(commandId, now() + delayMs);
+      giveUp(lease);
+    } else if (answer !== undefined)
       throw new Error(`the holder of ${commandId} could not give it back: ${answer.refused}`);
   }
 
@@ -169,54 +133,28 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
     late.push(lease);
   }
 
-  function mustRefuse(fact: Fact, reasons: readonly Refusal[]): void {
-    const answer = cluster.submit(fact);
-    if (answer === undefined || answer.duplicate === true) return;
-    if (answer.refused === undefined || !reasons.includes(answer.refused)) {
-      throw new Error(
-        `${JSON.stringify(fact)} must be refused (${reasons.join(' or ')}), was ${answer.refused ?? 'accepted'}`,
-      );
-    }
-  }
-
   function reportLate(lease: Lease): void {
     const told: Told = { ...lease, eventId: null };
     const row = random.pick([completed(told), failed(told), called(told, { value: 77 }), started(told)]);
     // Without a token the name must tell: then the command may not be with the same worker again.
     const byName = cluster.folded.commands[lease.commandId]?.workerId !== lease.workerId && random.chance(0.3);
     const fact: Fact = byName ? { type: 'event', row } : { type: 'event', row, token: lease.token };
-    mustRefuse(fact, ['stale_claim', 'not_open', 'already_terminal']);
+    mustRefuse(cluster, fact, ['stale_claim', 'not_open', 'already_terminal']);
   }
 
   function reportTwice(lease: Lease): void {
     const told: Told = { ...lease, eventId: random.chance(0.5) ? lease.closing : null };
-    mustRefuse({ type: 'event', row: random.pick([completed(told), failed(told)]), token: lease.token }, [
+    mustRefuse(cluster, { type: 'event', row: random.pick([completed(told), failed(told)]), token: lease.token }, [
       'not_open',
       'already_terminal',
     ]);
   }
 
-  function postForeign(): void {
-    const before = withoutPlace(cluster);
-    const step = random.pick(graph.plans).name;
-    const open = Object.keys(cluster.folded.commands);
-    const commandId = open.length > 0 && random.chance(0.5) ? random.pick(open) : null;
-    cluster.submit({ type: 'event', row: posted(random.pick(FOREIGN), step, commandId) });
-    if (withoutPlace(cluster) !== before) throw new Error('an event of somebody else moved the execution');
-  }
-
-  function interfere(): void {
-    const fact: Fact = random.chance(0.5)
-      ? { type: 'cancel', reason: 'not needed any more' }
-      : { type: 'finalize', status: random.pick(['COMPLETED', 'FAILED']), error: null };
-    cluster.submit(fact);
-  }
-
   function act(): boolean {
-    const commands = Object.values(cluster.folded.commands);
-    const pending = commands.filter(({ status }) => status === 'PENDING');
-    const held = [...leases.values()];
-    const moves: [number, () => void][] = [];
+    const pending = openCommands().filter(({ commandId }) => (delayed.get(commandId) ?? 0) <= now());
+    const held = [...leases.values()].filter((lease) => !tools.hang(lease));
+    const overdue = [...leases.values()].filter((lease) => (harsh || tools.hang(lease)) && lease.deadline <= now());
+    const moves: [number, () => void][] = onlookers.moves();
     if (pending.length > 0) moves.push([6, () => claim(random.pick(pending).commandId, random.pick(WORKERS))]);
     if (held.length > 0) {
       moves.push([9, () => report(random.pick(held))]);
@@ -225,6 +163,7 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
       const mortal = held.filter(mayVanish);
       if (mortal.length > 0) moves.push([harsh ? 2 : 0.8, () => expire(random.pick(mortal))]);
     }
+    if (overdue.length > 0) moves.push([4, () => runOut(random.pick(overdue))]);
     const unanswered = unansweredClaims.at(-1);
     if (unanswered !== undefined) {
       moves.push([
@@ -235,17 +174,42 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
         },
       ]);
     }
-    if (moves.length === 0) return false;
+    if (moves.length === 0) {
+      if (!harsh || !random.chance(0.05)) return false;
+      onlookers.interfere(); // nothing to do but to wait for others: somebody may lose patience
+      return true;
+    }
     if (late.length > 0) moves.push([0.7, () => reportLate(random.pick(late))]);
     if (finished.length > 0) moves.push([0.5, () => reportTwice(random.pick(finished))]);
-    moves.push([0.2, postForeign]);
-    if (harsh) moves.push([0.08, interfere]);
+    moves.push([0.2, onlookers.postForeign]);
+    // A cancel is most dangerous while a child is about to start.
+    const starting = Object.values(cluster.folded.commands).some(({ park }) => park?.kind === 'child');
+    if (harsh) moves.push([starting ? 0.6 : 0.08, onlookers.interfere]);
     weighted(random, moves)();
     return true;
   }
 
+  function openCommands(): CommandState[] {
+    return Object.values(cluster.folded.commands).filter(({ status }) => status === 'PENDING');
+  }
+
+  function runOut(lease: Lease): void {
+    const { commandId, token } = lease;
+    cluster.submit({ type: 'due', commandId, token });
+    if (stillHolds(lease)) return;
+    giveUp(lease);
+    mustRefuse(cluster, { type: 'due', commandId, token }, ['not_open', 'stale_claim', 'already_terminal']);
+  }
+
+  function nextTime(): number | undefined {
+    const held = [...leases.values()].filter(tools.hang).map(({ deadline }) => deadline);
+    const given = openCommands().map(({ commandId }) => delayed.get(commandId) ?? 0);
+    const times = [...held, ...given, ...onlookers.times()];
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
   function mustBeTaken(lease: Lease): void {
-    mustRefuse({ type: 'claim', commandId: lease.commandId, workerId: 'w9' }, [
+    mustRefuse(cluster, { type: 'claim', commandId: lease.commandId, workerId: 'w9' }, [
       'already_claimed',
       'not_open',
       'already_terminal',
@@ -261,26 +225,16 @@ export function createCrew(cluster: Cluster, graph: RandomGraph, random: Random,
   }
 
   function disperse(): void {
-    for (const lease of [...leases.values(), ...late, ...finished]) {
-      mustRefuse({ type: 'event', row: completed(lease), token: lease.token }, ['already_terminal']);
+    onlookers.disperse();
+    for (const group of [[...leases.values()], late, finished]) {
+      if (group.length === 0) continue;
+      const lease = random.pick(group);
+      mustRefuse(cluster, { type: 'event', row: completed(lease), token: lease.token }, ['already_terminal']);
     }
-    mustRefuse({ type: 'cancel', reason: 'too late' }, ['already_terminal']);
-    mustRefuse({ type: 'finalize', status: 'FAILED', error: 'too late' }, ['already_terminal']);
-    postForeign();
+    mustRefuse(cluster, { type: 'cancel', reason: 'too late' }, ['already_terminal']);
+    mustRefuse(cluster, { type: 'finalize', status: 'FAILED', error: 'too late' }, ['already_terminal']);
+    onlookers.postForeign();
   }
 
-  return { act, disperse };
-}
-
-function withoutPlace(cluster: Cluster): string {
-  return JSON.stringify({ ...cluster.folded, version: 0, lastEventId: null });
-}
-
-function weighted(random: Random, moves: readonly [number, () => void][]): () => void {
-  let point = random.next() * moves.reduce((sum, [weight]) => sum + weight, 0);
-  for (const [weight, move] of moves) {
-    point -= weight;
-    if (point < 0) return move;
-  }
-  return (moves.at(-1) as [number, () => void])[1];
+  return { act, nextTime, disperse };
 }

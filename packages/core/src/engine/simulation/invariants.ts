@@ -2,7 +2,7 @@
 import type { EventRow } from '../row.js';
 import type { RandomGraph } from './graphs.js';
 import { arcsOf } from './oracle.js';
-import { CLOSING, detailOf, ensure, itemOf, metaOf, moves, objectOf, TERMINAL } from './rows.js';
+import { CLOSING, detailOf, ensure, FORKED, isPartOfLoop, metaOf, moves, objectOf, TERMINAL } from './rows.js';
 
 /** Throws with the first invariant that does not hold. */
 export function checkLog(graph: RandomGraph, all: readonly EventRow[]): void {
@@ -33,6 +33,7 @@ function checkCommands(rows: readonly EventRow[]): void {
   const closed = new Map<string, number>();
   const tokens = new Map<string, number>();
   for (const row of rows) {
+    if (row.event_type === FORKED) for (const [id, count] of closed) if (count === 0) closed.set(id, 1);
     const id = row.command_id;
     if (id === null) continue;
     if (row.event_type === 'command.issued') {
@@ -49,18 +50,19 @@ function checkCommands(rows: readonly EventRow[]): void {
   for (const [id, count] of closed) ensure(count === 1, `${id} was closed ${count} times`);
 }
 
-/** What is not idempotent has one command a visit once its worker is lost: nobody knows whether the work was done. */
+/** What is not idempotent has one command a visit once its worker is lost or late: nobody knows whether the work was done. */
 function checkLostWorkers(graph: RandomGraph, rows: readonly EventRow[]): void {
   const once = new Set(graph.plans.filter((plan) => !plan.idempotent).map((plan) => plan.name));
   const lost = new Set<string>();
   for (const row of rows) {
     const step = row.node_name ?? '';
+    if (row.event_type === FORKED) lost.clear(); // whoever forks wants it tried again
     if (!once.has(step)) continue;
-    const isItem = itemOf(row) !== undefined;
+    const isItem = isPartOfLoop(row);
     if (row.event_type === 'step.enter') lost.delete(step);
     if (row.event_type === 'command.requeued') ensure(metaOf(row).reason !== 'lease_expired', `'${step}' was put back`);
-    if (row.event_type === 'command.failed' && objectOf(detailOf(row).error_info).code === 'WORKER_LOST')
-      lost.add(step);
+    const { code } = objectOf(detailOf(row).error_info);
+    if (row.event_type === 'command.failed' && (code === 'WORKER_LOST' || code === 'TIMEOUT')) lost.add(step);
     if (row.event_type === 'command.issued')
       ensure(isItem || !lost.has(step), `'${step}' was tried again after its worker was lost`);
   }
@@ -99,9 +101,12 @@ function checkVisits(graph: RandomGraph, rows: readonly EventRow[]): void {
         break;
       }
       case 'command.issued':
-        if (itemOf(row) !== undefined) break; // checkLoops counts the open items
+        if (isPartOfLoop(row)) break; // the loop counts its open items itself
         ensure(!open.has(step), `'${step}' has two open commands (version ${row.stream_version})`);
         open.set(step, row.command_id ?? '');
+        break;
+      case FORKED:
+        open.clear();
         break;
       default:
         if (CLOSING.has(row.event_type)) open.delete(step);
@@ -128,7 +133,7 @@ function checkVerdict(graph: RandomGraph, rows: readonly EventRow[]): void {
     if (row.event_type === 'step.enter' || (row.event_type === 'step.skipped' && metaOf(row).reason === 'guard'))
       visited.add(step);
     if (row.event_type === 'step.failed') broken.add(step);
-    if (plans.get(step)?.loop !== undefined) {
+    if (plans.get(step)?.loop !== undefined || plans.get(step)?.table !== undefined) {
       if (row.event_type === 'loop.done' && row.status === 'FAILED') broken.add(step);
     } else {
       if (row.event_type === 'command.failed') broken.add(step);

@@ -1,8 +1,7 @@
 // What an acyclic playbook must do, worked out in one topological walk over its plan. It shares no code with the engine.
 import type { View } from './conditions.js';
 import type { RandomGraph, StepPlan } from './graphs.js';
-import { RETRY_ATTEMPTS } from './graphs.js';
-import { loopOutcome } from './work.js';
+import { isParked, loopOutcome, RETRY_ATTEMPTS } from './work.js';
 
 export interface Expected {
   /** Steps that get a command, when no failure stops the run. */
@@ -50,14 +49,14 @@ function visitOf(graph: RandomGraph, plan: StepPlan, made: boolean): Visit {
     return { entered: false, sets: false, taken: takenBy(graph, plan, blank), unhandled: false };
 
   const tries = plan.onError === 'retry' ? RETRY_ATTEMPTS : 1;
-  const looped = plan.loop === undefined ? undefined : loopOutcome(plan.loop, workload, made);
+  const looped = loopOutcome(plan, workload, made);
   const fails = looped?.failed ?? plan.failures >= tries;
   const tolerates = plan.onError === 'continue';
   const tolerated = fails && tolerates;
   const view: View = {
     workload,
     failed: fails,
-    value: fails || looped !== undefined ? undefined : plan.value,
+    value: fails || looped !== undefined || isParked(plan) ? undefined : plan.value,
     seen: fails && !tolerated ? undefined : workload.low,
     lost: looped?.lost,
   };

@@ -33,6 +33,16 @@ export function createRandom(seed: number | string): Random {
   };
 }
 
+/** One of the moves, each as likely as its weight says. */
+export function weighted(random: Random, moves: readonly [number, () => void][]): () => void {
+  let point = random.next() * moves.reduce((sum, [weight]) => sum + weight, 0);
+  for (const [weight, move] of moves) {
+    point -= weight;
+    if (point < 0) return move;
+  }
+  return (moves.at(-1) as [number, () => void])[1];
+}
+
 /** FNV-1a. */
 function hash(text: string): number {
   let value = 0x811c9dc5;

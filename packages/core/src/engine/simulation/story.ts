@@ -7,8 +7,11 @@ import { formatDiagnostic, parsePlaybook } from '../../playbook/index.js';
 import { type CompiledPlaybook, compilePlaybook } from '../compile.js';
 import { type Decision, decide, type Fact } from '../decide.js';
 import { evolve } from '../evolve.js';
+import { type ForkPoint, forkPrefix, rekey } from '../fork.js';
+import type { Message } from '../messages.js';
 import type { EventRow } from '../row.js';
 import { type CommandState, type ExecutionState, initialState } from '../state.js';
+import type { ChildEnd } from '../wait.js';
 import { CATALOG, EXECUTION } from './cluster.js';
 import { called, completed, failed, raised } from './reports.js';
 
@@ -21,6 +24,21 @@ export interface Story {
   does(step: string, data?: Json): Story;
   /** The same, but the tool raises. */
   fails(step: string, message?: string): Story;
+  /** Time goes by, and nothing else happens. */
+  advance(seconds: number): Story;
+  /** The sweeper finds that the deadline of the step's command has passed. */
+  due(step: string): Story;
+  signal(name: string, payload?: Json, eventId?: Id): Story;
+  childStarted(step: string): Story;
+  /** The child of the step has ended: with `data`, or with an error. */
+  childEnded(step: string, end?: Partial<Pick<ChildEnd, 'status' | 'data' | 'error'>>): Story;
+  cancel(reason?: string): Story;
+  /** A new story that begins with what this one has already done. */
+  fork(point: ForkPoint, changes?: JsonObject): Story;
+  /** What was posted to other executions so far. */
+  readonly messages: readonly Message[];
+  /** What time it is in the story. */
+  now(): string;
   when(fact: Fact): Decision;
   claim(step: string, workerId?: string): CommandState;
   command(step: string): CommandState;
@@ -37,18 +55,25 @@ export function given(workflow: string, header = ''): Story {
   const text = `apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: story, path: story }\n${header}\nworkflow:\n${workflow}`;
   const { playbook, diagnostics } = parsePlaybook(text);
   if (playbook === undefined) throw new Error(diagnostics.map((found) => formatDiagnostic(found)).join('\n'));
-  const compiled = compilePlaybook(playbook);
-  const state = initialState(EXECUTION);
-  const folded = initialState(EXECUTION);
+  return tell(compilePlaybook(playbook), EXECUTION, 1000n);
+}
+
+function tell(compiled: CompiledPlaybook, executionId: Id, firstId: bigint): Story {
+  const state = initialState(executionId);
+  const folded = initialState(executionId);
   const log: EventRow[] = [];
-  let ids = 1000n;
+  const messages: Message[] = [];
+  let ids = firstId;
   let since = 0;
+  let idleMs = 0;
+
+  const nextId = () => String(ids++) as Id;
+  const now = () => new Date(1_800_000_000_000 + log.length * 1000 + idleMs).toISOString();
 
   const when = (fact: Fact): Decision => {
     since = log.length + (fact.type === 'event' ? 1 : 0);
-    const nextId = () => String(ids++) as Id;
-    const now = new Date(1_800_000_000_000 + log.length * 1000).toISOString();
-    const decision = decide(compiled, state, fact, { now, values: {}, nextId });
+    const decision = decide(compiled, state, fact, { now: now(), values: {}, nextId });
+    messages.push(...decision.messages.map(({ message }) => message));
     for (const row of decision.rows) {
       const stored = JSON.parse(JSON.stringify(row)) as EventRow;
       log.push(stored);
@@ -65,10 +90,14 @@ export function given(workflow: string, header = ''): Story {
       throw new Error(`'${step}' has no open command; open: ${story.open().join(', ') || 'none'}`);
     return found;
   };
+  const must = (fact: Fact): Story => {
+    const { refused } = when(fact);
+    if (refused !== undefined) throw new Error(`${fact.type} was refused: ${refused}`);
+    return story;
+  };
   const claim = (step: string, workerId = 'w1'): CommandState => {
     const { commandId } = command(step);
-    const { refused } = when({ type: 'claim', commandId, workerId });
-    if (refused !== undefined) throw new Error(`the claim of '${step}' was refused: ${refused}`);
+    must({ type: 'claim', commandId, workerId });
     return command(step);
   };
   const story: Story = {
@@ -96,6 +125,41 @@ export function given(workflow: string, header = ''): Story {
       when({ type: 'event', row: raised(told, message), token });
       when({ type: 'event', row: failed(told, message), token });
       return story;
+    },
+    messages,
+    now,
+    advance(seconds) {
+      idleMs += seconds * 1000;
+      return story;
+    },
+    due(step) {
+      const { commandId, token } = command(step);
+      return must({ type: 'due', commandId, token });
+    },
+    signal: (name, payload = null, eventId) => must({ type: 'signal', name, payload, eventId: eventId ?? null }),
+    childStarted: (step) => must({ type: 'child_started', commandId: command(step).commandId }),
+    childEnded(step, { status = 'COMPLETED', data = null, error = null } = {}) {
+      const { commandId, park } = command(step);
+      if (park?.kind !== 'child') throw new Error(`'${step}' waits for no child`);
+      return must({ type: 'child_ended', commandId, end: { childId: park.executionId, status, data, error } });
+    },
+    cancel: (reason = 'enough') => must({ type: 'cancel', reason }),
+    fork(point, changes = {}) {
+      const prefix = forkPrefix(compiled.graph, log, point);
+      if (typeof prefix === 'string') throw new Error(`it cannot be forked: ${prefix}`);
+      const target = String(BigInt(executionId) + 1n) as Id;
+      const forked = tell(compiled, target, ids + 1000n);
+      const refused = forked.when({
+        type: 'fork',
+        catalogId: CATALOG,
+        rows: rekey(prefix.rows, target, nextId),
+        source: executionId,
+        sourceEventId: prefix.lastEventId,
+        mode: point.mode,
+        workload: { ...prefix.workload, ...changes },
+      }).refused;
+      if (refused !== undefined) throw new Error(`the fork was refused: ${refused}`);
+      return forked;
     },
     open: () => Object.values(state.commands).map(({ step }) => step),
     ledTo: () => log.slice(since).map((row) => [row.event_type, row.node_name].filter(Boolean).join(' ')),

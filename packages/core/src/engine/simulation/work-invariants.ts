@@ -1,14 +1,16 @@
 // What must be true of loops and of the values of steps in any log that ended. The rows are judged against the plan; the fold is asked
 // only for the value that later steps would see.
+import type { Id } from '../../ids/index.js';
 import { canonicalJson } from '../../json/index.js';
 import type { Json, JsonObject } from '../../json/types.js';
 import { evolve } from '../evolve.js';
 import type { EventRow } from '../row.js';
 import { type ExecutionState, initialState } from '../state.js';
-import { EXECUTION, same } from './cluster.js';
+import { same } from './cluster.js';
+import type { Workload } from './conditions.js';
 import type { RandomGraph, StepPlan } from './graphs.js';
-import { CLOSING, detailOf, ensure, itemOf, metaOf, moves, objectOf, TERMINAL } from './rows.js';
-import { answerOf, type LoopPlan, shownValue, updatesOf } from './work.js';
+import { CLOSING, detailOf, ensure, FORKED, itemOf, metaOf, moves, objectOf, TERMINAL } from './rows.js';
+import { answerOf, isParked, type LoopPlan, shownValue, updatesOf } from './work.js';
 
 interface LoopVisit {
   readonly plan: StepPlan;
@@ -21,6 +23,8 @@ interface LoopVisit {
   readonly open: Map<string, number>;
   readonly results: Json[];
   readonly errors: Set<number>;
+  /** Items that were open when the log was forked. */
+  readonly again: Set<number>;
   issued: number;
   succeeded: number;
   done: boolean;
@@ -35,19 +39,27 @@ interface Book {
   readonly answers: Map<string, { readonly ok: boolean; readonly data: Json }>;
   readonly runs: Map<string, number>;
   readonly fold: ExecutionState;
+  workload: Workload;
+  readonly healed: boolean;
+  /** Until the end of the copied part of a fork. */
+  copied: boolean;
   /** `ctx.made` was written. */
   made: boolean;
   unhandled: boolean;
 }
 
-export function checkWork(graph: RandomGraph, log: readonly EventRow[]): void {
+/** `healed`: the tools did not fail, whatever the plan says. */
+export function checkWork(graph: RandomGraph, log: readonly EventRow[], healed: boolean): void {
   const book: Book = {
     graph,
     plans: new Map(graph.plans.map((plan) => [plan.name, plan])),
     visits: new Map(),
     answers: new Map(),
     runs: new Map(),
-    fold: initialState(EXECUTION),
+    fold: initialState(log[0]?.execution_id ?? ('0' as Id)),
+    workload: graph.workload,
+    copied: log.some((row) => row.event_type === FORKED && moves(row)),
+    healed,
     made: false,
     unhandled: false,
   };
@@ -76,12 +88,13 @@ function check(book: Book, row: EventRow, next: EventRow | undefined): void {
       return enter(book, row, book.plans.get(step) as StepPlan);
     case 'command.issued':
       ensure(!book.unhandled, 'a command was issued after a failure that nothing handled');
+      if (metaOf(row).cursor !== undefined) return; // cursor-invariants.ts
       if (itemOf(row) === undefined) {
         ensure(visit === undefined, 'a step that loops has issued a command that is for no item');
         book.runs.set(id, Number(metaOf(row).run));
         return;
       }
-      return issueItem(visit, row);
+      return issueItem(book, visit, row);
     case 'command.claimed':
     case 'command.requeued':
       book.answers.delete(id);
@@ -92,7 +105,10 @@ function check(book: Book, row: EventRow, next: EventRow | undefined): void {
     case 'call.error':
       book.answers.set(id, { ok: false, data: null });
       return;
+    case FORKED:
+      return fork(book, row);
     case 'loop.done':
+      if (book.plans.get(step)?.table !== undefined) return;
       return endLoop(book, visit, row);
     case 'ctx.updated':
       book.made ||= Object.hasOwn(objectOf(detailOf(row).values), 'ctx.made');
@@ -109,13 +125,14 @@ function check(book: Book, row: EventRow, next: EventRow | undefined): void {
 function enter(book: Book, row: EventRow, plan: StepPlan): void {
   const { loop } = plan;
   book.visits.delete(plan.name);
-  if (loop === undefined) return ensure(metaOf(row).loop_id === undefined, 'it does not loop');
-  const items = loop.itemsOf(book.graph.workload, book.made);
+  if (loop === undefined)
+    return ensure(metaOf(row).loop_id === undefined || plan.table !== undefined, 'it does not loop');
+  const items = loop.itemsOf(book.workload, book.made);
   const found = detailOf(row).collection;
   ensure(same(found ?? null, items ?? null), `it goes through ${JSON.stringify(found)}`);
   if (items === undefined) return;
   const window = Number(detailOf(row).max_in_flight);
-  ensure(window === loop.windowOf(book.graph.workload), `its window is ${window}`);
+  ensure(window === loop.windowOf(book.workload), `its window is ${window}`);
   book.visits.set(plan.name, {
     plan,
     loop,
@@ -126,19 +143,24 @@ function enter(book: Book, row: EventRow, plan: StepPlan): void {
     open: new Map(),
     results: [],
     errors: new Set(),
+    again: new Set(),
     issued: 0,
     succeeded: 0,
     done: false,
   });
 }
 
-function issueItem(visit: LoopVisit | undefined, row: EventRow): void {
+function issueItem(book: Book, visit: LoopVisit | undefined, row: EventRow): void {
   const index = Number(itemOf(row));
   if (visit === undefined || visit.done) throw new Error(`item ${index} was issued outside a loop`);
   const { items, open, loop } = visit;
   const meta = metaOf(row);
-  ensure(index === visit.issued && index < items.length, `item ${index} follows ${visit.issued - 1}`);
-  ensure(open.size < visit.window, `${open.size + 1} items are open, ${visit.window} may be`);
+  // A further attempt makes good what the last one broke; a fork begins with what was under way.
+  const repeated = visit.again.delete(index) || (Number(meta.attempt) > 1 && visit.errors.delete(index));
+  const isNext = index === visit.issued && index < items.length && visit.again.size === 0;
+  ensure(repeated || isNext, `item ${index} follows ${visit.issued - 1}`);
+  // The copied part of a fork leaves out failures that had made room.
+  ensure(book.copied || open.size < visit.window, `${open.size + 1} items are open, ${visit.window} may be`);
   ensure(meta.loop_id === visit.loopId && meta.run === visit.run, 'the item belongs to another visit');
   ensure(meta.iteration_total === items.length, `the item counts ${meta.iteration_total} in all`);
   const stopped = loop.model.onError !== 'continue' && visit.errors.size > 0;
@@ -146,8 +168,20 @@ function issueItem(visit: LoopVisit | undefined, row: EventRow): void {
   const args = objectOf(objectOf(row.context).args);
   ensure(same(own(args, loop.model.iterator), items[index] ?? null), 'it got another item');
   open.set(row.command_id ?? '', index);
+  if (repeated) return;
   visit.issued++;
   visit.results.push(null);
+}
+
+/** What was open is open no more, and is issued again before anything else. */
+function fork(book: Book, row: EventRow): void {
+  book.workload = objectOf(objectOf(row.context).workload) as unknown as Workload;
+  book.copied = false;
+  book.answers.clear();
+  for (const visit of book.visits.values()) {
+    for (const index of visit.open.values()) visit.again.add(index);
+    visit.open.clear();
+  }
 }
 
 function close(book: Book, row: EventRow, next: EventRow | undefined): void {
@@ -160,9 +194,12 @@ function close(book: Book, row: EventRow, next: EventRow | undefined): void {
   const ok = row.event_type === 'command.completed' && row.status === 'success' && answer?.ok === true;
   book.answers.delete(id);
   const reported = objectOf(answer?.data)._context_updates !== undefined && row.event_type === 'command.completed';
-  if (ok || reported) checkUpdates(plan, index ?? null, ok, next);
+  const isCut = next?.event_type === FORKED;
+  if ((ok || reported) && !isCut) checkUpdates(plan, index ?? null, ok, next);
+  if (plan.table !== undefined) return;
   if (visit === undefined) {
     if (!ok || answer === undefined) return;
+    if (isParked(plan)) return mustEqual(book.fold.steps[step]?.data ?? null, answer.data, 'the value of the step is');
     const piece = { run: book.runs.get(id) ?? 0, index: null };
     mustEqual(answer.data, answerOf(plan, piece), 'the worker answered');
     return mustEqual(book.fold.steps[step]?.data ?? null, shownValue(plan, piece), 'the value of the step is');
@@ -173,9 +210,11 @@ function close(book: Book, row: EventRow, next: EventRow | undefined): void {
   const late = loop.model.onError === 'fail_fast' && errors.size > 0 && !book.unhandled;
   ensure(!late || row.event_type === 'command.cancelled', `item ${index} went on after another had failed`);
   if (ok) {
-    ensure(!loop.bad.has(index) && loop.unrenderable !== index, `item ${index} must fail`);
+    // A signal may come although nobody was to send it.
+    const mayEnd = book.healed || isParked(plan) || !loop.bad.has(index);
+    ensure(mayEnd && loop.unrenderable !== index, `item ${index} must fail`);
     visit.succeeded++;
-    visit.results[index] = shownValue(plan, { run: visit.run, index });
+    visit.results[index] = isParked(plan) ? answer.data : shownValue(plan, { run: visit.run, index });
   } else errors.add(index);
 }
 

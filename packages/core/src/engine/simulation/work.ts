@@ -1,9 +1,11 @@
 // What the steps of a random playbook do beside one plain tool: loop over a collection, or run a list of tools. Each plan says how it
 // is written, what it must come to, and what the simulated worker answers.
 import type { Json, JsonObject } from '../../json/types.js';
-import type { Loop, StepTool, Task } from '../../playbook/model.js';
+import type { Loop, Step, StepTool, Task } from '../../playbook/model.js';
 import type { Workload } from './conditions.js';
+import type { ChildPlan, WaitPlan } from './parked.js';
 import type { Random } from './random.js';
+import { type TablePlan, tableOutcome } from './tables.js';
 
 export interface LoopPlan {
   readonly model: Loop;
@@ -12,6 +14,8 @@ export interface LoopPlan {
   readonly windowOf: (workload: Workload) => number;
   /** Indexes at which the tool fails. */
   readonly bad: ReadonlySet<number>;
+  /** Indexes at which it fails at the first attempt only, when its step tries again. */
+  readonly shaky: ReadonlySet<number>;
   /** Index at which the input cannot be rendered. */
   readonly unrenderable: number | undefined;
 }
@@ -27,7 +31,15 @@ interface Work {
   readonly name: string;
   readonly value: number;
   readonly loop?: LoopPlan;
+  readonly table?: TablePlan;
   readonly pipeline?: PipelinePlan;
+  readonly wait?: WaitPlan;
+  readonly child?: ChildPlan;
+}
+
+/** No worker runs it. */
+export function isParked({ wait, child }: Work): boolean {
+  return wait !== undefined || child !== undefined;
 }
 
 /** Which piece of work: the visit, and the item when the step loops. */
@@ -38,8 +50,16 @@ export interface Piece {
 
 const AT = { line: 1, column: 1 };
 const MOST_ITEMS = 7;
+export const RETRY_ATTEMPTS = 6;
 /** What the engine takes for a parallel loop that names no window. */
 export const WIDE = 1_000;
+
+/** A loop whose items all end alike, because they wait for the same. */
+export function planParkedLoop(random: Random, fails: boolean): LoopPlan {
+  const loop = planLoop(random, false);
+  const bad = new Set(fails ? indexes(MOST_ITEMS) : []);
+  return { ...loop, bad, shaky: new Set(), unrenderable: undefined };
+}
 
 export function planLoop(random: Random, troubled: boolean): LoopPlan {
   const onError = random.pick(['stop', 'continue', 'fail_fast'] as const);
@@ -50,11 +70,15 @@ export function planLoop(random: Random, troubled: boolean): LoopPlan {
   const iterator = random.chance(0.04) ? random.pick(['constructor', '__proto__', 'args', 'loop']) : 'item';
   const bad = new Set<number>();
   for (let index = 0; breaks && index < MOST_ITEMS; index++) if (random.chance(0.3)) bad.add(index);
+  const shaky = new Set(
+    random.chance(0.2) ? indexes(MOST_ITEMS).filter((index) => !bad.has(index) && random.chance(0.4)) : [],
+  );
   return {
     model: { iterator, mode, in: over, onError, frame: {}, ...(written === undefined ? {} : { maxInFlight: written }) },
     itemsOf,
     windowOf: mode === 'sequential' ? () => 1 : windowOf,
     bad,
+    shaky,
     unrenderable: breaks && random.chance(0.15) ? random.between(0, 3) : undefined,
   };
 }
@@ -101,7 +125,9 @@ export function planPipeline(random: Random): PipelinePlan {
   return { labels, updates: random.chance(0.7) };
 }
 
-export function toolOf({ name, pipeline }: Work): StepTool {
+export function toolOf({ name, pipeline, wait, child }: Work): StepTool {
+  if (wait !== undefined) return parkedTool(name, 'wait', wait.config);
+  if (child !== undefined) return parkedTool(name, 'playbook', child.config);
   const task = (label: string, policy: Task['policy'] = []): Task => ({
     label,
     kind: 'noop',
@@ -115,6 +141,10 @@ export function toolOf({ name, pipeline }: Work): StepTool {
   if (pipeline.labels.length > 0) return { type: 'pipeline', tasks: pipeline.labels.map((label) => task(label)) };
   const rule = { action: 'retry', attempts: 2, backoff: 'none', delaySeconds: 0, set: {} } as const;
   return { type: 'single', task: task(name, [rule]) };
+}
+
+function parkedTool(label: string, kind: string, config: JsonObject): StepTool {
+  return { type: 'single', task: { label, kind, config, input: {}, set: {}, policy: [], at: AT } };
 }
 
 /** Raises at one index: the input of an item is rendered by the server. */
@@ -164,12 +194,19 @@ function tasksOf(work: Work, piece: Piece): [string, Json][] {
   ]);
 }
 
-/** How a visit of a loop must end, whatever the order in which its items do. */
+/** The item fails at first, and its step tries again. */
+export function isShaky({ loop, onError }: Work & Pick<Step['spec'], 'onError'>, index: number): boolean {
+  return onError === 'retry' && loop?.shaky.has(index) === true;
+}
+
+/** How a visit of a loop must end, whatever the order in which its items do. Undefined: the step does not loop. */
 export function loopOutcome(
-  loop: LoopPlan,
+  { loop, table }: Work,
   workload: Workload,
   made: boolean,
-): { failed: boolean; lost: number | undefined } {
+): { failed: boolean; lost: number | undefined } | undefined {
+  if (table !== undefined) return tableOutcome(table);
+  if (loop === undefined) return undefined;
   const items = loop.itemsOf(workload, made);
   if (items === undefined) return { failed: true, lost: undefined };
   const lost = items.filter((_, index) => loop.bad.has(index) || loop.unrenderable === index).length;

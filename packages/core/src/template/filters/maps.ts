@@ -3,6 +3,7 @@ import { TemplateError } from '../error.js';
 import { isMap, isNothing, kindOf } from '../kinds.js';
 import { spend } from '../limits.js';
 import { countCharacters } from '../python-text.js';
+import { contentOf } from '../reference.js';
 import type { Run } from '../scope.js';
 import { item, iterate, truthy } from '../values.js';
 import { plain } from '../views.js';
@@ -47,7 +48,7 @@ export const mapFilters: FilterTable = {
 
 /** Key and value pairs; a list counts as its own pairs only when it already is one. */
 export function entriesOf(value: unknown, run: Run): [unknown, unknown][] {
-  const data = plain(value);
+  const data = contentOf(plain(value));
   if (isMap(data)) {
     const entries = Object.entries(data);
     spend(run, 1 + entries.length);

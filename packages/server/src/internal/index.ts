@@ -1,0 +1,2 @@
+export { containerCallbackRoutes } from './container-callback-routes.js';
+export { guardInternal, INTERNAL_TOKEN, isInternal } from './guard.js';

@@ -1,0 +1,2 @@
+export { type CourierOptions, deliverMessages } from './courier.js';
+export { countMessages } from './store.js';

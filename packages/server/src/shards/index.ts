@@ -1,0 +1,2 @@
+export { prepareDatabases } from './prepare.js';
+export { shardRoutes } from './routes.js';

@@ -1,0 +1,2 @@
+export { subscriptionRoutes } from './routes.js';
+export { createSubscriptions, type Subscriptions } from './subscriptions.js';

@@ -1,0 +1,138 @@
+// A real nats-server with JetStream for tests: a folder and a port of its own, gone when the file ends. It can be killed and come back on
+// the same port, with what it had stored or with nothing.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { type AddressInfo, createServer, connect as dial } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll } from 'vitest';
+
+export interface TestNats {
+  readonly url: string;
+  readonly port: number;
+  /** It stays where it is and does nothing any more, until it is killed or restarted. */
+  freeze(): void;
+  /** kill -9; what it had acknowledged is on disk. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port. `emptied`: JetStream's data is deleted first. */
+  restart(options?: { emptied?: boolean }): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const running = new Set<TestNats>();
+afterAll(async () => {
+  await Promise.all([...running].map((nats) => nats.stop()));
+});
+
+export interface TestNatsOptions {
+  /** Only who knows these is let in; they are part of `url`. */
+  readonly login?: { readonly user: string; readonly password: string };
+}
+
+export async function startTestNats({ login }: TestNatsOptions = {}): Promise<TestNats> {
+  const binary = await natsServer();
+  const store = mkdtempSync(join(tmpdir(), 'noetl-nats-'));
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+
+  const start = async () => {
+    const credentials = login === undefined ? [] : ['--user', login.user, '--pass', login.password];
+    const args = ['-js', '-sd', store, '-a', '127.0.0.1', '-p', String(port), ...credentials];
+    child = spawn(binary, args, { stdio: 'ignore' });
+    await answers(child, port);
+  };
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exited = once(ending, 'exit');
+    ending.kill(signal);
+    await exited;
+  };
+  const nats: TestNats = {
+    url: `nats://${login === undefined ? '' : `${login.user}:${login.password}@`}127.0.0.1:${port}`,
+    port,
+    freeze: () => void child?.kill('SIGSTOP'),
+    kill: () => end('SIGKILL'),
+    async restart({ emptied = false } = {}) {
+      await end('SIGKILL');
+      if (emptied) rmSync(join(store, 'jetstream'), { recursive: true, force: true });
+      await start();
+    },
+    async stop() {
+      running.delete(nats);
+      child?.kill('SIGCONT');
+      await end('SIGTERM');
+      rmSync(store, { recursive: true, force: true });
+    },
+  };
+  running.add(nats);
+  await start();
+  return nats;
+}
+
+/** Resolves when something on this port speaks NATS: its first line is `INFO {…}`. */
+async function answers(child: ChildProcess, port: number): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`nats-server ended at once (port ${port})`);
+    const socket = dial(port, '127.0.0.1');
+    const spoke = await new Promise<boolean>((resolve) => {
+      socket.once('data', (bytes) => resolve(bytes.toString().startsWith('INFO ')));
+      socket.once('error', () => resolve(false));
+    });
+    socket.destroy();
+    if (spoke) return;
+    await delay(20);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const PLACES = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/bin', '/usr/local/sbin'];
+const INSTALLING = join(tmpdir(), 'noetl-nats-install.lock');
+const INSTALL_MS = 300_000;
+
+const findBinary = () => PLACES.map((folder) => join(folder, 'nats-server')).find((file) => existsSync(file));
+
+/** Without it these tests prove nothing, so they are never skipped: root installs it, everybody else is told what to install. */
+async function natsServer(): Promise<string> {
+  const found = findBinary();
+  if (found !== undefined) return found;
+  if (process.getuid?.() !== 0) throw new Error("nats-server is missing: install Debian's package 'nats-server'");
+  await installOnce();
+  const installed = findBinary();
+  if (installed === undefined)
+    throw new Error("nats-server is missing and 'apt-get install nats-server' did not bring it");
+  return installed;
+}
+
+/** One process installs, the others wait for it. A lock that is older than any install is left over from a run that was killed. */
+async function installOnce(): Promise<void> {
+  for (;;) {
+    try {
+      mkdirSync(INSTALLING);
+      break;
+    } catch {
+      const since = statSync(INSTALLING, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+      if (Date.now() - since > INSTALL_MS) rmSync(INSTALLING, { recursive: true, force: true });
+      await delay(500);
+      if (findBinary() !== undefined && !existsSync(INSTALLING)) return;
+    }
+  }
+  try {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    spawnSync('apt-get', ['install', '-y', '--no-install-recommends', 'nats-server'], { env, timeout: INSTALL_MS });
+  } finally {
+    rmSync(INSTALLING, { recursive: true, force: true });
+  }
+}
