@@ -59,6 +59,7 @@ const METRICS = [
   'noetl_replay_drift_checks_total',
   'noetl_replay_events_total',
   'noetl_replay_snapshots_total',
+  'noetl_container_callbacks_total',
 ];
 
 describe('metrics of a server that has done nothing', async () => {

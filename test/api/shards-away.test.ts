@@ -11,6 +11,8 @@ import { startTestServer, type TestServer } from '../support/server.js';
 import { ownDatabases, shardSettings, throughPort } from '../support/shards.js';
 import { startTestWorker } from '../support/worker.js';
 import { get } from './support/ask.js';
+import { chain } from './support/playbooks.js';
+import { done } from './support/reports.js';
 
 const LOST = 2;
 /** Enough to have several on every shard. */
@@ -35,8 +37,9 @@ beforeAll(async () => {
 
 afterAll(() => door.close());
 
-async function startMany(path: string, payload: { file?: string } = {}): Promise<string[]> {
-  const started = await client.executeBatch(Array.from({ length: EXECUTIONS }, () => ({ path, payload })));
+async function startMany(path: string, payload: { file?: string } = {}, pool = 'shared'): Promise<string[]> {
+  const request = { path, payload, execution_pool: pool };
+  const started = await client.executeBatch(Array.from({ length: EXECUTIONS }, () => request));
   const ids = started.results.map((result) => String(result.execution_id));
   expect(new Set(ids.map((id) => shardFor(id as Id, 3))).size).toBe(3);
   return ids;
@@ -71,6 +74,23 @@ it('commands that one worker ends together are recorded where they can be, and t
 
   door.open();
   await allCompleted(ids.filter(isLost));
+});
+
+it('a worker that asks for work gets that of the others, and the rest when the shard is back', async () => {
+  await client.register(chain('away/later', 1));
+  const ids = await startMany('away/later', {}, 'later');
+  const lease = (wait_ms: number) => client.lease({ worker_id: 'late', pools: ['later'], max: 100, wait_ms });
+
+  door.shut();
+  const { commands } = await lease(0);
+  door.open();
+
+  const executions = commands.map(({ execution_id }) => execution_id);
+  expect(executions.sort()).toEqual(ids.filter((id) => !isLost(id)).sort());
+  while (commands.length < ids.length) commands.push(...(await lease(10_000)).commands);
+  expect(new Set(commands.map(({ attempt }) => attempt))).toEqual(new Set([1]));
+  await client.report({ worker_id: 'late', reports: commands.map((command) => done(command)) });
+  await allCompleted(ids);
 });
 
 it('requests about a lost execution are answered 503, about the others as ever', async () => {

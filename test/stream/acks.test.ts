@@ -54,7 +54,7 @@ it('what is under way when NATS dies fails', async () => {
   const nats = await startTestNats();
   await makeStream(nats);
   const publisher = await publisherTo(nats);
-  nats.freeze();
+  await nats.freeze();
   const lost = publisher.publish('some.thing', BODY, 'a');
   lost.catch(() => undefined);
   await nats.kill();
@@ -66,7 +66,7 @@ it('what is never answered fails', async () => {
   const nats = await startTestNats();
   await makeStream(nats);
   const publisher = await publisherTo(nats, 100);
-  nats.freeze();
+  await nats.freeze();
   await expect(publisher.publish('some.thing', BODY, 'a')).rejects.toThrow(
     'did not acknowledge a message within 0.1 s',
   );

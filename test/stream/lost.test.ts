@@ -96,7 +96,7 @@ it('a back-fill goes on where it was when NATS is killed in the middle, again an
       () => withNats(nats, (_connection, manager) => manager.streams.info('noetl_events')),
       ({ state }) => state.messages > part,
     );
-    nats.freeze();
+    await nats.freeze();
     await delay(300); // what is sent meanwhile is never acknowledged
     await nats.restart();
   }

@@ -2,23 +2,29 @@
 // the same port, with what it had stored or with nothing.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer, connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { afterAll } from 'vitest';
 
 export interface TestNats {
   readonly url: string;
   readonly port: number;
   /** It stays where it is and does nothing any more, until it is killed or restarted. */
-  freeze(): void;
+  freeze(): Promise<void>;
   /** kill -9; what it had acknowledged is on disk. */
   kill(): Promise<void>;
   /** Starts it again on the same port. `emptied`: JetStream's data is deleted first. */
   restart(options?: { emptied?: boolean }): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** Every thread has obeyed a SIGSTOP. */
+function isStopped(pid: number | undefined): boolean {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.every((id) => /^\d+ \(.*\) T/s.test(readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8')));
 }
 
 const running = new Set<TestNats>();
@@ -54,7 +60,11 @@ export async function startTestNats({ login }: TestNatsOptions = {}): Promise<Te
   const nats: TestNats = {
     url: `nats://${login === undefined ? '' : `${login.user}:${login.password}@`}127.0.0.1:${port}`,
     port,
-    freeze: () => void child?.kill('SIGSTOP'),
+    async freeze() {
+      child?.kill('SIGSTOP');
+      // The signal is sent, not yet obeyed: a thread may still answer.
+      while (!isStopped(child?.pid)) await setImmediate();
+    },
     kill: () => end('SIGKILL'),
     async restart({ emptied = false } = {}) {
       await end('SIGKILL');

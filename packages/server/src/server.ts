@@ -237,6 +237,7 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     },
     onError('operations'),
   );
+  const sweepMs = Math.min(LEADER_LEASE_MS / 3, Math.max(250, config.leaseMs / 4));
   const tasks: Periodic[] = [
     refiller,
     courier,
@@ -257,11 +258,12 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
       onError('machine-lease'),
     ),
     every(
-      Math.min(5_000, Math.max(250, config.leaseMs / 4)),
+      sweepMs,
       async () => {
-        if ((await lead(pools.cluster, 'sweeper', owner, LEADER_LEASE_MS)) === undefined) return;
-        metrics.leasesExpired(await requeueExpired(pools, log, logger));
+        // Three rounds: after a crash another server sweeps soon, in proportion to what a lost lease waits anyway.
+        if ((await lead(pools.cluster, 'sweeper', owner, 3 * sweepMs)) === undefined) return;
         await markOffline(pools.cluster, config.offlineSeconds);
+        metrics.leasesExpired(await requeueExpired(pools, log, logger));
       },
       onError('sweeper'),
     ),

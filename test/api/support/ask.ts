@@ -49,7 +49,7 @@ export const get = (base: string, path: string, headers: Record<string, string> 
 function answerOf(status: number, headers: IncomingHttpHeaders, bytes: Buffer): Answer {
   const text = bytes.toString('utf8');
   let parsed: Json = null;
-  if (/json/.test(headers['content-type'] ?? '') && text !== '') parsed = parseJson(text);
+  if (/^application\/json\b/.test(headers['content-type'] ?? '') && text !== '') parsed = parseJson(text);
   const isList = Array.isArray(parsed);
   return {
     status,

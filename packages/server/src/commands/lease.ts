@@ -2,8 +2,12 @@
 import type { LeasedCommand } from '@noetl/client';
 import type { Id } from '@noetl/core';
 import type { Log } from '../log/index.js';
+import { TooSlow, within } from '../within.js';
 import type { CommandQueue, Waiter } from './queue.js';
 import { leasedCommand, type ReadyCommand } from './ready.js';
+
+/** How long a poll waits for the claim of one command while others may have succeeded. */
+const PATIENCE_MS = 5_000;
 
 export interface LeaseDesk {
   /**
@@ -27,17 +31,25 @@ export interface LeaseWish {
 export function createLeaseDesk(options: { log: Log; queue: CommandQueue; leaseMs: number }): LeaseDesk {
   const { log, queue, leaseMs } = options;
 
+  /** Undefined when it is gone. */
+  async function claimOne(workerId: string, command: ReadyCommand): Promise<LeasedCommand | undefined> {
+    const [outcome] = await log.append(command.executionId, [
+      { type: 'claim', commandId: command.commandId, workerId, after: command.token },
+    ]);
+    if (outcome?.refused !== undefined || outcome?.command === undefined) return undefined;
+    return leasedCommand({ ...command, attempt: outcome.command.attempt }, outcome.command.token, leaseMs);
+  }
+
   /** Claims commands that were ready. One that is gone is simply not ours. */
   async function claimReady(workerId: string, commands: readonly ReadyCommand[]): Promise<LeasedCommand[]> {
     const leased = await Promise.all(
       commands.map(async (command) => {
+        const claim = claimOne(workerId, command);
         try {
-          const [outcome] = await log.append(command.executionId, [
-            { type: 'claim', commandId: command.commandId, workerId, after: command.token },
-          ]);
-          if (outcome?.refused !== undefined || outcome?.command === undefined) return undefined;
-          return leasedCommand({ ...command, attempt: outcome.command.attempt }, outcome.command.token, leaseMs);
-        } catch {
+          return await within(PATIENCE_MS, claim);
+        } catch (error) {
+          // Its shard may be away: the commands of the others do not wait for it. If it becomes ours after all, nobody is here to run it.
+          if (error instanceof TooSlow) void claim.then((late) => late && giveBack([late])).catch(() => undefined);
           // Not put back: a claim that fails at once would be tried again at once, for ever. The table still has the command, and the
           // refill finds it within a second.
           return undefined;

@@ -106,7 +106,12 @@ export function shardUrl(dsn: string, variable: string): string {
     const at = part.indexOf('=');
     const key = part.slice(0, at).trim();
     if (at < 0 || !['host', 'port', 'user', 'password', 'database', 'dbname'].includes(key)) {
-      throw new Error(`${variable}: '${at < 0 ? part : key}' is not one of host, port, user, password, database`);
+      // A password with a ';' or ',' in it comes apart, and its rest ends up here: it must not be in a message.
+      const mayBeSecret = at < 0 || fields.has('password');
+      const what = mayBeSecret ? 'what it says after the last known field' : `'${key}'`;
+      throw new Error(
+        `${variable}: ${what} is not one of host=, port=, user=, password=, database= (a password here cannot hold ';' or ',')`,
+      );
     }
     fields.set(key === 'dbname' ? 'database' : key, part.slice(at + 1).trim());
   }

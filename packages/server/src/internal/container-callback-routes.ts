@@ -51,16 +51,18 @@ export function containerCallbackRoutes(app: App, { log, pools, registry, nextId
       const end = readContainerEnd(request.body);
       reply.code(202);
 
-      const state = await log.state(id);
-      if (state === undefined) {
+      const stale = () => {
         told.inc({ outcome: 'stale' });
         return { status: 'accepted_stale' };
-      }
+      };
+      const state = await log.state(id);
+      if (state === undefined) return stale();
       const commandId = await waitingCommand(state, step, end);
       const key = callbackKey(step, end);
       const claim = { scope: `container/${id}`, key, executionId: nextId(), requestHash: '' };
       const { executionId: eventId } = await claimIdempotencyKey(pools.cluster, claim);
       const [outcome, closed] = await record(id, step, end, eventId, commandId);
+      if (outcome?.refused !== undefined) return stale();
       told.inc({ outcome: outcome?.duplicate === true ? 'duplicate' : closed ? 'closed' : 'recorded' });
       return { status: 'accepted_in_flight', event_id: eventId };
     },

@@ -66,8 +66,10 @@ export function createAppender(options: BatchOptions): Appender {
   };
 
   const again = (jobs: readonly Job[], error: unknown) => {
-    // In a long outage nobody is kept waiting any more: what comes in is tried once, and refused.
-    const waiting = (job: Job) => Date.now() - Math.min(job.since, awaySince ?? job.since) < PATIENCE_MS;
+    // In a long outage nobody is kept waiting any more. Twice it is tried all the same: the first try may only have found that a connection
+    // from before the outage is dead.
+    const waiting = (job: Job) =>
+      job.attempts === 0 || Date.now() - Math.min(job.since, awaySince ?? job.since) < PATIENCE_MS;
     const patient = jobs.filter(waiting);
     for (const job of jobs) if (!patient.includes(job)) job.reject(error);
     for (const job of patient) job.attempts++;

@@ -1,5 +1,5 @@
 // Values on their way out: secrets masked by the names they stand under, and nothing too long to look at.
-import { type Json, MASK, redact, stringifyJson } from '@noetl/core';
+import { type Change, type Json, type JsonObject, MASK, redact, stringifyJson, type WrittenChange } from '@noetl/core';
 
 export interface ShownValue {
   readonly value: Json;
@@ -10,9 +10,9 @@ export interface ShownValue {
 const MAX_SHOWN = 32 * 1024;
 
 export function shownValue(path: readonly (string | number)[], value: Json): ShownValue {
-  const masked = maskedAt(path, value);
-  const size = stringifyJson(masked).length;
-  return size <= MAX_SHOWN ? { value: masked } : { value: null, size };
+  const shown = maskedAt(path, value);
+  const size = stringifyJson(shown).length;
+  return size <= MAX_SHOWN ? { value: shown } : { value: null, size };
 }
 
 /** Every name on the way to a value may be the one that promises a secret. */
@@ -24,4 +24,23 @@ function maskedAt(path: readonly (string | number)[], value: Json): Json {
     shown = shown[name] ?? null;
   }
   return shown;
+}
+
+/** A whole view: error texts in it may quote anything. */
+export function masked<T extends object>(view: T): T {
+  return redact(view as unknown as Json) as unknown as T;
+}
+
+export function shownChange({ path, kind, before, after }: Change): JsonObject {
+  const side = (name: 'before' | 'after', value: Json | undefined): JsonObject => {
+    if (value === undefined) return {};
+    const { value: shown, size } = shownValue(path, value);
+    return { [name]: shown, ...(size === undefined ? {} : { [`${name}_size`]: size }) };
+  };
+  return { path: [...path], kind, ...side('before', before), ...side('after', after) };
+}
+
+export function shownWrittenChange(change: WrittenChange): JsonObject {
+  const { before_by, after_by } = change;
+  return { ...shownChange(change), before_by: before_by && { ...before_by }, after_by: after_by && { ...after_by } };
 }

@@ -105,7 +105,7 @@ function namesOf({ shards, cluster }: Addresses): Names {
   };
 }
 
-export function addressOf(connectionString: string): string {
+function addressOf(connectionString: string): string {
   if (!URL.canParse(connectionString)) return 'an unreadable address';
   const { hostname, port, pathname } = new URL(connectionString);
   return `${hostname}:${port || '5432'}${decodeURIComponent(pathname)}`;

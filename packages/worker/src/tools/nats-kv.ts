@@ -1,11 +1,11 @@
 // Key-value buckets of JetStream. Text is stored as it is, everything else as JSON; what reads as JSON comes back as its value.
-import { jetstream } from '@nats-io/jetstream';
+import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { JsonObject } from '@noetl/core';
 import { booleanOf, firstOf, optionalText } from './config.js';
 import { configurationError, ToolError } from './errors.js';
-import { isNoResponders, natsFailure } from './nats-error.js';
+import { isNoResponders } from './nats-error.js';
 import { decoded, encoded } from './nats-message.js';
 import type { ToolCall } from './tool.js';
 
@@ -24,13 +24,13 @@ export async function runKv(
   const bucket = nameOf(config, 'bucket', /^[-\w]+$/);
   // Read before anything is opened: a mistake must not make a bucket.
   const work = workOf(operation, config, bucket);
+  const create = booleanOf(KIND, config, operation === 'kv_put', 'create');
   const buckets = new Kvm(jetstream(connection, { timeout: ANSWER_MS }));
-  const create = booleanOf(KIND, config, false, 'create');
   try {
-    return await work(await (create ? buckets.create(bucket) : buckets.open(bucket)));
+    return await work(await buckets.open(bucket));
   } catch (error) {
-    const missing = isNoResponders(error) || natsFailure(error, bucket).kind === 'not_found';
-    if (!missing) throw error;
+    if (!isMissing(error)) throw error;
+    if (create) return work(await buckets.create(bucket));
     throw new ToolError(`NATS error: there is no bucket '${bucket}'; with create: true the step makes it`, {
       kind: 'not_found',
       retryable: false,
@@ -38,6 +38,12 @@ export async function runKv(
       source: KIND,
     });
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return (
+    isNoResponders(error) || (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
+  );
 }
 
 function workOf(operation: KvOperation, config: JsonObject, bucket: string): (kv: KV) => Promise<JsonObject> {

@@ -2,6 +2,7 @@
 //  - steps with the same settings share one connection: NATS keeps their requests apart;
 //  - a connection that broke is never handed out again, and it does not come back by itself: what was under way on it has failed;
 //  - beside those in use at most MAX_IDLE connections are open, so playbooks cannot pile them up.
+import { setMaxListeners } from 'node:events';
 import { ClosedConnectionError, connect, type NatsConnection } from '@nats-io/transport-node';
 import { type NatsSettings, natsKey } from './nats-connection.js';
 
@@ -15,6 +16,8 @@ export interface NatsPool {
 interface Link {
   readonly key: string;
   readonly opened: Promise<NatsConnection>;
+  /** Fires when the connection is gone: it leaves some requests without an answer. */
+  readonly gone: AbortController;
   users: number;
   /** Runs while nobody uses it. */
   timer: NodeJS.Timeout | undefined;
@@ -34,12 +37,14 @@ export function createNatsPool({ idleMs = 60_000 }: { idleMs?: number } = {}): N
     const key = natsKey(settings);
     const known = links.get(key);
     if (known !== undefined) return known;
-    const link: Link = { key, opened: open(settings), users: 0, timer: undefined };
+    const link: Link = { key, opened: open(settings), gone: new AbortController(), users: 0, timer: undefined };
+    setMaxListeners(0, link.gone.signal); // every step that uses it listens
     links.set(key, link);
-    void link.opened.then(
-      (connection) => connection.closed().then(() => forget(link)),
-      () => forget(link),
-    );
+    void link.opened
+      .then((connection) => connection.closed())
+      .then((error) => link.gone.abort(error ?? new ClosedConnectionError()))
+      .catch(() => undefined)
+      .finally(() => forget(link));
     return link;
   }
 
@@ -74,7 +79,7 @@ export function createNatsPool({ idleMs = 60_000 }: { idleMs?: number } = {}): N
       clearTimeout(link.timer);
       try {
         const connection = await unlessAborted(link.opened, signal);
-        return await unlessAborted(unlessClosed(connection, work(connection)), signal);
+        return await unlessAborted(unlessAborted(work(connection), link.gone.signal), signal);
       } finally {
         leave(link);
       }
@@ -100,16 +105,6 @@ function open({ servers, tls, user, pass, token }: NatsSettings): Promise<NatsCo
     ...(pass === undefined ? {} : { pass }),
     ...(token === undefined ? {} : { token }),
   });
-}
-
-/** A connection that breaks leaves some requests without an answer. */
-async function unlessClosed<T>(connection: NatsConnection, work: Promise<T>): Promise<T> {
-  const gone = connection.closed().then((error) => {
-    throw error ?? new ClosedConnectionError();
-  });
-  work.catch(() => undefined);
-  gone.catch(() => undefined);
-  return Promise.race([work, gone]);
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,5 +1,5 @@
 // Reading JetStream streams: taking messages from a durable consumer, acknowledging them, looking at a message or at the stream itself.
-import { type ConsumerMessages, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
+import { type Consumer, type ConsumerMessages, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { isObject, type Json, type JsonObject } from '@noetl/core';
 import { booleanOf, firstOf, optionalText } from './config.js';
@@ -49,8 +49,7 @@ async function consume(connection: NatsConnection, config: JsonObject, signal: A
 
   const manager = await managerOf(connection);
   const consumer = await manager.jetstream().consumers.get(stream, durable);
-  // Without waiting: as many as there are, so that the pull ends with the last of them.
-  const there = waitMs === 0 ? (await consumer.info()).num_pending : batch;
+  const there = waitMs === 0 ? await available(consumer) : batch;
   const taken: JsMsg[] = [];
   if (there > 0) {
     const pull = await consumer.fetch({
@@ -83,6 +82,12 @@ async function consume(connection: NatsConnection, config: JsonObject, signal: A
     messages,
     acked: acknowledging === 'now',
   };
+}
+
+/** For who does not wait: how many to ask for, so that the pull ends with the last of them. Those that others hold may be due again. */
+async function available(consumer: Consumer): Promise<number> {
+  const { num_pending, num_ack_pending } = await consumer.info();
+  return num_pending > 0 ? num_pending : num_ack_pending;
 }
 
 async function collect(pull: ConsumerMessages, taken: JsMsg[], maxBytes: number, signal: AbortSignal): Promise<void> {

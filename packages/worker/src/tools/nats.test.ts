@@ -141,7 +141,7 @@ describe('a bucket', () => {
     ['text', 'hello'],
     ['null', null],
   ])('gives back what was put: %s', async (_, value) => {
-    expect(await dataOf({ operation: 'kv_put', bucket, key: 'k', value, create: true })).toMatchObject({
+    expect(await dataOf({ operation: 'kv_put', bucket, key: 'k', value })).toMatchObject({
       status: 'success',
       revision: expect.any(Number),
     });
@@ -154,14 +154,14 @@ describe('a bucket', () => {
   });
 
   it.each(['kv_delete', 'kv_purge'])('forgets a key after %s', async (operation) => {
-    await call({ operation: 'kv_put', bucket, key: 'gone', value: 1, create: true });
+    await call({ operation: 'kv_put', bucket, key: 'gone', value: 1 });
     expect(await dataOf({ operation, bucket, key: 'gone' })).toEqual({ status: 'success', bucket, key: 'gone' });
     expect(await dataOf({ operation: 'kv_get', bucket, key: 'gone' })).toMatchObject({ status: 'not_found' });
   });
 
   it('lists keys by a pattern', async () => {
     for (const key of ['user.1', 'user.2', 'team.1'])
-      await call({ operation: 'kv_put', bucket: 'listed', key, value: 1, create: true });
+      await call({ operation: 'kv_put', bucket: 'listed', key, value: 1 });
     const listed = { status: 'success', bucket: 'listed' };
     expect(await dataOf({ operation: 'kv_keys', bucket: 'listed' })).toEqual({
       ...listed,
@@ -174,7 +174,7 @@ describe('a bucket', () => {
   });
 
   it.each(['kv_get', 'kv_put', 'kv_keys', 'kv_delete'])('that is not there is named by %s', async (operation) => {
-    await expect(call({ operation, bucket: 'absent', key: 'k', value: 1 })).rejects.toThrow(
+    await expect(call({ operation, bucket: 'absent', key: 'k', value: 1, create: false })).rejects.toThrow(
       "there is no bucket 'absent'; with create: true",
     );
   });
@@ -288,12 +288,11 @@ describe('a nats step', () => {
   });
 
   it('ends when its time is over', async () => {
-    const frozen = await startTestNats();
-    await tool.run(toolCall({ url: frozen.url, operation: 'publish', subject: 'a', data: 1 }));
-    frozen.freeze();
-    const late = toolCall({ url: frozen.url, operation: 'publish', subject: 'a', data: 1, timeout: 0.05 });
-    expect(await tool.run(late)).toMatchObject({ status: 'timeout', error_info: { kind: 'timeout', retryable: true } });
-    await frozen.stop();
+    const { stream, consumer } = await freshStream();
+    expect(await call({ operation: 'js_consume', stream, consumer, timeout_ms: 5_000, timeout: 0.05 })).toMatchObject({
+      status: 'timeout',
+      error_info: { kind: 'timeout', retryable: true },
+    });
   });
 
   it('ends when it is cancelled', async () => {
