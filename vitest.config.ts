@@ -8,7 +8,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     globalSetup: ['test/support/global-setup.ts'],
-    fileParallelism: false,
+    // The machine that runs them all has two cores.
+    maxWorkers: 2,
     pool: 'forks',
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
   },

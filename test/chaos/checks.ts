@@ -66,6 +66,12 @@ export async function expectAllComplete(client: NoetlClient, ids: readonly strin
   expect(statuses).toEqual(ids.map(() => 'COMPLETED'));
 }
 
+/** The replayed state of every execution is the one that the server shows. */
+export async function expectReplayMatches(client: NoetlClient, ids: readonly string[]): Promise<void> {
+  const reports = await Promise.all(ids.map((id) => client.drift(id)));
+  expect(reports.filter(({ outcome }) => outcome !== 'matched')).toEqual([]);
+}
+
 /** @param databases one per shard, in their order */
 export async function expectSoundLogs(databases: readonly string[], ids: readonly string[]): Promise<void> {
   await withClients(databases, async (clients) => {

@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from '../../packages/cli/src/index.js';
 import { createClient } from '../../packages/client/src/index.js';
 import { freshDatabase } from '../support/postgres.js';
 import { throughPort } from '../support/shards.js';
-import { expectAllComplete, expectSoundLogs, startMany, underWay } from './checks.js';
+import { expectAllComplete, expectReplayMatches, expectSoundLogs, startMany, underWay } from './checks.js';
 import { openDoor } from './door.js';
 import { freePort, startServerProcess, startWorkerProcess } from './processes.js';
 
@@ -46,6 +46,7 @@ describe.each([
 
     await expectAllComplete(client, ids);
     await expectSoundLogs(databases, ids);
+    await expectReplayMatches(client, ids);
     await worker.kill('SIGTERM');
     await second.kill('SIGTERM');
   });
@@ -66,6 +67,7 @@ describe.each([
 
     await expectAllComplete(client, ids);
     await expectSoundLogs(databases, ids);
+    await expectReplayMatches(client, ids);
     await second.kill('SIGTERM');
     await server.kill('SIGTERM');
   });
@@ -96,6 +98,7 @@ describe.each([
 
     await expectAllComplete(client, ids);
     await expectSoundLogs(databases(), ids);
+    await expectReplayMatches(client, ids);
     await worker.kill('SIGTERM');
     await server.kill('SIGTERM');
     await door.close();

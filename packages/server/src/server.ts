@@ -1,35 +1,22 @@
-// Wires the control plane together and keeps its background work going. Everything it starts, `close` stops.
+// Wires the control plane together. Everything it starts, `close` stops.
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSnowflake, type Id, type World } from '@noetl/core';
 import type { Logger } from 'pino';
+import { MACHINE_LEASE_MS, startBackground } from './background.js';
 import { catalogRoutes, createCatalog } from './catalog/index.js';
-import { cleanupRoutes, createCleanupMetrics, purge } from './cleanup/index.js';
+import { cleanupRoutes, createCleanupMetrics } from './cleanup/index.js';
 import {
   commandRoutes,
   createCommandQueue,
   createLeaseDesk,
   createReporter,
-  endDue,
   readyFromOffer,
-  refill,
-  requeueExpired,
 } from './commands/index.js';
 import type { ServerConfig } from './config.js';
+import { isTransient, openPools, type Pools, resign, takeMachineLease } from './db/index.js';
 import {
-  eachShard,
-  ensurePartitions,
-  isTransient,
-  lead,
-  openPools,
-  type Pools,
-  resign,
-  type Shard,
-  takeMachineLease,
-} from './db/index.js';
-import {
-  createChildStarter,
   createRerunner,
   createStarter,
   executionRoutes,
@@ -40,23 +27,14 @@ import {
 import { createApp, healthRoutes, isLoopbackName } from './http/index.js';
 import { containerCallbackRoutes, guardInternal, INTERNAL_TOKEN, isInternal } from './internal/index.js';
 import { type Committed, createLog, createSnapshots, eventRoutes } from './log/index.js';
-import { deliverMessages } from './messages/index.js';
 import { objectRoutes } from './objects/index.js';
 import { createLogger, createMetrics } from './observability/index.js';
-import { operationRoutes, runOperations } from './operations/index.js';
-import {
-  createOutbox,
-  createOutboxMetrics,
-  deliverCallbacks,
-  outboxRoutes,
-  outboxRowsOf,
-  totals,
-} from './outbox/index.js';
-import { every, type Periodic, together } from './periodic.js';
+import { operationRoutes } from './operations/index.js';
+import { createOutbox, createOutboxMetrics, outboxRoutes, outboxRowsOf, totals } from './outbox/index.js';
 import { createProjectionMetrics, projectionRoutes } from './projection/index.js';
 import { createReplayMetrics, replayRoutes } from './replay/index.js';
-import { resolverOf, resultRoutes, sweepResults } from './results/index.js';
-import { liveWorkers, markOffline, runtimeRoutes } from './runtime/index.js';
+import { resolverOf, resultRoutes } from './results/index.js';
+import { liveWorkers, runtimeRoutes } from './runtime/index.js';
 import { prepareDatabases, shardRoutes } from './shards/index.js';
 import { lagSeconds, startMessaging } from './stream/index.js';
 import { createSubscriptions, subscriptionRoutes } from './subscriptions/index.js';
@@ -69,8 +47,6 @@ export interface Server {
   close(): Promise<void>;
 }
 
-const MACHINE_LEASE_MS = 60_000;
-const LEADER_LEASE_MS = 15_000;
 /** How long requests that are under way may take when the server stops. */
 const CLOSE_PATIENCE_MS = 5_000;
 
@@ -103,13 +79,7 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   const globals = { env: { ...config.templateEnv }, server_url: '' };
 
   const catalog = createCatalog({ pool: pools.cluster, nextId, now: () => new Date() });
-  // Shards whose table may hold ready commands that the queue does not: after a start, and when a command was given back.
-  const unseen = new Set(pools.shards);
-  const lookAgain = () => {
-    for (const shard of pools.shards) unseen.add(shard);
-    refiller.soon();
-  };
-  const queue = createCommandQueue(() => unseen.size > 0 && refiller.soon());
+  const queue = createCommandQueue(() => background.commandsWanted());
   const metrics = createMetrics({
     version: VERSION,
     readyCommands: () => queue.ready,
@@ -147,12 +117,12 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
       if (row.event_type === 'command.requeued') {
         // A copy that was read before the last claim knows neither its delay nor where it goes on.
         if (row.command_id !== null) queue.forget(row.command_id);
-        lookAgain();
+        background.commandsGivenBack();
       }
       if (row.event_type === 'command.cancelled' && row.command_id !== null) queue.forget(row.command_id);
     }
     snapshots.note(state);
-    if (posted > 0) courier.soon();
+    if (posted > 0) background.messagesPosted();
     if (state.endedAt !== null) metrics.executionEnded(state.status);
     messaging.wake();
   }
@@ -177,7 +147,7 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
   signalRoutes(app, { log, pools, nextId });
   const rerunner = createRerunner({ log, pools, catalog, nextId });
   rerunRoutes(app, { rerunner });
-  operationRoutes(app, { pools, nextId, wake: () => operations.soon() });
+  operationRoutes(app, { pools, nextId, wake: () => background.operationMade() });
   executionRoutes(app, {
     log,
     pools,
@@ -216,98 +186,38 @@ async function start(config: ServerConfig, logger: Logger, pools: Pools): Promis
     outbox,
     mirrorEvents: config.eventMirror,
     publicUrl: () => globals.server_url,
-    announced: lookAgain,
+    announced: () => background.commandsGivenBack(),
   });
 
-  const onError = (task: string) => (error: unknown) =>
-    logger.warn({ err: error, task }, 'background task failed; it is tried again');
-  const onEveryShard = (task: string, intervalMs: number, work: (shard: Shard) => Promise<void>) =>
-    together(pools.shards.map((shard) => every(intervalMs, () => work(shard), onError(`${task} ${shard.name}`))));
-  const refiller = onEveryShard('refill', 1_000, async (shard) => {
-    if (await refill(shard, queue)) unseen.delete(shard);
+  const background = startBackground({
+    config,
+    pools,
+    log,
+    queue,
+    catalog,
+    rerunner,
+    snapshots,
+    outbox,
+    outboxMetrics,
+    cleanup,
+    metrics,
+    logger,
+    owner,
+    machine,
+    stop: () => void close(),
   });
-  const couriers = { log, children: createChildStarter({ log, catalog }), logger };
-  const courier = onEveryShard('courier', 1_000, async (shard) => {
-    while (await deliverMessages(couriers, shard));
-  });
-  const operations = every(
-    2_000,
-    async () => {
-      while (await runOperations({ log, pools, rerunner, logger }));
-    },
-    onError('operations'),
-  );
-  const sweepMs = Math.min(LEADER_LEASE_MS / 3, Math.max(250, config.leaseMs / 4));
-  const tasks: Periodic[] = [
-    refiller,
-    courier,
-    operations,
-    onEveryShard('deadlines', 500, async (shard) => {
-      while (await endDue(shard, log, logger));
-    }),
-    every(
-      MACHINE_LEASE_MS / 3,
-      async () => {
-        if (await machine.renew()) return;
-        // Another process mints ids with our number now: two events could get the same id.
-        logger.fatal('the machine id lease was lost; this server stops');
-        process.exitCode = 1;
-        // Not awaited: closing waits for this very task.
-        void close();
-      },
-      onError('machine-lease'),
-    ),
-    every(
-      sweepMs,
-      async () => {
-        // Three rounds: after a crash another server sweeps soon, in proportion to what a lost lease waits anyway.
-        if ((await lead(pools.cluster, 'sweeper', owner, 3 * sweepMs)) === undefined) return;
-        await markOffline(pools.cluster, config.offlineSeconds);
-        metrics.leasesExpired(await requeueExpired(pools, log, logger));
-      },
-      onError('sweeper'),
-    ),
-    every(
-      3_600_000,
-      () => eachShard(pools, (shard) => ensurePartitions(shard.pool, new Date())),
-      onError('partitions'),
-    ),
-    every(1_000, () => snapshots.flush(), onError('snapshots')),
-    every(60_000, () => sweepResults(pools), onError('results')),
-  ];
-
-  const { intervalMs: cleanupMs, policy: cleanupPolicy } = config.cleanup;
-  if (cleanupMs > 0) {
-    // The lease lasts as long as the interval: of several servers one cleans up, not each in its turn.
-    const cleanUp = async () => {
-      const leads = (await lead(pools.cluster, 'cleanup', owner, Math.max(cleanupMs, LEADER_LEASE_MS))) !== undefined;
-      if (leads) await purge(cleanup, cleanupPolicy);
-    };
-    tasks.push(every(cleanupMs, cleanUp, onError('cleanup')));
-  }
-  if (config.callbacks.secret !== undefined) {
-    const delivery = { outbox, settings: config.callbacks, metrics: outboxMetrics, logger, owner };
-    const callbacks = every(
-      1_000,
-      async () => {
-        if (await deliverCallbacks(delivery)) callbacks.soon();
-      },
-      onError('callbacks'),
-    );
-    tasks.push(callbacks);
-  }
 
   let closed: Promise<void> | undefined;
   const close = () => {
     closed ??= (async () => {
-      await Promise.all(tasks.map((task) => task.stop()));
+      await background.stop();
       closing.abort();
       await Promise.race([idle(), delay(CLOSE_PATIENCE_MS, undefined, { ref: false })]);
       // Open connections without a request keep Node's server from closing, even those that never sent one.
       app.server.closeAllConnections();
       await app.close();
       await log.idle();
-      await snapshots.flush().catch(onError('snapshots'));
+      await snapshots.flush().catch((error: unknown) => logger.warn({ err: error }, 'snapshots were not written'));
       await replay.idle();
       await messaging.close();
       await Promise.allSettled([

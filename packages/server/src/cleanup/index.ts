@@ -1,4 +1,4 @@
 export { type CleanupMetrics, createCleanupMetrics } from './metrics.js';
 export { type CleanupPolicy, readPolicy } from './policy.js';
-export { purge } from './purge.js';
+export { type CleanupDeps, purge } from './purge.js';
 export { cleanupRoutes } from './routes.js';
