@@ -2,6 +2,7 @@
 import { hasExternalDatabase, loadServerConfig, startServer } from '@noetl/server';
 import { EXIT, type ExitCode, usageError } from '../errors.js';
 import { catchInterrupt, whenAborted } from '../signals.js';
+import { keepHeapSmall } from '../stack/heap.js';
 import { stderrLogger } from '../stack/logger.js';
 import { asUnreachable } from '../stack/unreachable.js';
 import { say } from '../terminal.js';
@@ -19,6 +20,7 @@ export async function server(options: ServerOptions): Promise<ExitCode> {
       'Set DATABASE_URL (or POSTGRES_HOST …), or use `noetl up`, which brings its own.',
     );
   }
+  keepHeapSmall();
   const config = loadServerConfig(process.env, options);
   const interrupt = catchInterrupt(() => {});
   const running = await startServer(config, stderrLogger()).catch((error: unknown) => {

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { acquireDataDir, type DataDirLock, dataDirHolder, describeHolder, type LockHolder } from '../datadir/lock.js';
 import { CliError, EXIT } from '../errors.js';
 import { databaseFromEnv } from './database.js';
+import { keepHeapSmall } from './heap.js';
 import { asUnreachable } from './unreachable.js';
 
 export interface StackOptions {
@@ -51,6 +52,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     keepOutOfGit(dataDir);
+    keepHeapSmall();
     const { loadServerConfig, startServer } = await import('@noetl/server');
     const { host, port, insecure } = options;
     // Read before anything is started, so that a bad setting costs nothing; the database's address follows.
