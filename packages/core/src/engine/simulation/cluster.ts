@@ -3,12 +3,14 @@
 // pure function of the state it was made on, so a server that decides on an old state stands for one that decided while the other wrote.
 import type { Id } from '../../ids/index.js';
 import { canonicalJson } from '../../json/index.js';
+import type { Json } from '../../json/types.js';
 import type { CompiledPlaybook } from '../compile.js';
 import { type Decision, decide, type Fact } from '../decide.js';
 import { evolve } from '../evolve.js';
 import type { Posted } from '../messages.js';
 import type { EventRow } from '../row.js';
-import { dictionary, type ExecutionState, initialState } from '../state.js';
+import { type ExecutionState, initialState } from '../state.js';
+import { restoreState } from '../state-json.js';
 import type { World } from '../turn.js';
 import type { Random } from './random.js';
 import { moves } from './rows.js';
@@ -153,17 +155,12 @@ function assertHeard({ signals, commands }: ExecutionState): void {
   }
 }
 
-/** A state that was written down as JSON: author-chosen names must not meet a prototype when it comes back. */
+/** A state that was written down as a server writes it down, and is read as a server reads it. */
 export function restore(snapshot: string): ExecutionState {
-  const state = JSON.parse(snapshot) as ExecutionState;
-  return {
-    ...state,
-    ctx: Object.assign(dictionary(), state.ctx),
-    steps: Object.assign(dictionary(), state.steps),
-    waiting: Object.assign(dictionary(), state.waiting),
-    commands: Object.assign(dictionary(), state.commands),
-    signals: Object.assign(dictionary(), state.signals),
-  };
+  const json = JSON.parse(snapshot) as { executionId: Id };
+  const state = restoreState(json.executionId, json as unknown as Json);
+  if (state === undefined) throw new Error('a snapshot cannot be read back');
+  return state;
 }
 
 /** `fold(log) == state`, from the first event and from a snapshot at `cut`. */
