@@ -341,3 +341,36 @@ it('no command of the copied log is open in the fork', () => {
   );
   expect(versions.every((version) => version > forkedAt)).toBe(true);
 });
+
+describe('a fork from an event in the middle of what one report led to', () => {
+  const counts = `
+  - step: start
+    tool: { kind: noop }
+    set: { ctx.n: "{{ (ctx.n | default(0)) + 1 }}" }
+    next: { arcs: [{ step: last }] }
+  - { step: last, tool: { kind: noop } }`;
+
+  it('sets nothing twice when the cut lies behind what a step has set', () => {
+    const story = given(counts).start().does('start');
+    const fork = story.fork({ mode: 'from_event', eventId: story.last('ctx.updated').event_id });
+    expect(fork.state.ctx).toEqual({ n: 1 });
+    expect(fork.open()).toEqual(['last']);
+  });
+
+  it('goes on from the report itself as the engine did', () => {
+    const story = given(counts).start().does('start');
+    const fork = story.fork({ mode: 'from_event', eventId: story.last('command.completed').event_id });
+    expect(fork.state.ctx).toEqual({ n: 1 });
+    expect(fork.open()).toEqual(['last']);
+  });
+
+  it('loses nothing that a list of tools has set on its way', () => {
+    const story = given(`
+  - { step: start, tool: [{ name: a, kind: noop }], next: { arcs: [{ step: last }] } }
+  - { step: last, tool: { kind: noop } }`).start();
+    story.does('start', { a: 1, _context_updates: { 'ctx.page': 3 } });
+    const fork = story.fork({ mode: 'from_event', eventId: story.last('command.completed').event_id });
+    expect(fork.state.ctx).toEqual({ page: 3 });
+    expect(fork.open()).toEqual(['last']);
+  });
+});

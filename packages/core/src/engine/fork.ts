@@ -49,7 +49,7 @@ function choose(graph: Graph, all: readonly Meaning[], point: ForkPoint): readon
       return all;
     case 'from_event': {
       const index = all.findIndex(({ row }) => row.event_id === point.eventId);
-      return index < 0 ? 'unknown_event' : all.slice(0, index + 1);
+      return index < 0 ? 'unknown_event' : all.slice(0, cutAfter(all, index));
     }
     case 'from_step': {
       const begins = all.findLastIndex(({ event }) => event?.type === 'step.enter' && event.step === point.step);
@@ -58,6 +58,35 @@ function choose(graph: Graph, all: readonly Meaning[], point: ForkPoint): readon
       return all.filter(({ event }, index) => index < begins || event === undefined || !isAbout(event, after));
     }
   }
+}
+
+/**
+ * A cut between what a step has set and where it went is moved: the step is routed again when its decision is left out, and would set
+ * everything a second time; what a list of tools has set on its way is said only once, right behind the end of its command.
+ */
+function cutAfter(all: readonly Meaning[], index: number): number {
+  const event = all[index]?.event;
+  const next = all[index + 1]?.event;
+  if (event?.type === 'ctx.updated' && !saysUpdates(all, index)) {
+    const routed = all.findIndex(
+      (later, at) => at > index && later.event?.type === 'next.evaluated' && later.event.step === event.step,
+    );
+    return routed < 0 ? index + 1 : routed + 1;
+  }
+  return next?.type === 'ctx.updated' && saysUpdates(all, index + 1) ? index + 2 : index + 1;
+}
+
+/** The event repeats what the call of the command that has just ended has set. */
+function saysUpdates(all: readonly Meaning[], index: number): boolean {
+  const ended = all[index - 1]?.event;
+  if (ended?.type !== 'command.completed' && ended?.type !== 'command.failed') return false;
+  const call = all.findLast(
+    ({ event }, at) =>
+      at < index &&
+      (event?.type === 'call.done' || event?.type === 'call.error') &&
+      event.commandId === ended.commandId,
+  )?.event;
+  return (call?.type === 'call.done' || call?.type === 'call.error') && Object.keys(call.updates).length > 0;
 }
 
 /** The step itself and every step that it can lead to: also the final step, which comes after all others. */
