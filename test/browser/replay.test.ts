@@ -1,6 +1,5 @@
 // The same fold in a real browser: for random logs and random cuts, folding the rest on top of what came before gives what folding
 // everything gives, and every checksum is the one that Node computes.
-import { execFileSync } from 'node:child_process';
 import { createReadStream, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -16,9 +15,9 @@ import {
   startReplay,
   takeReplayState,
 } from '../../packages/core/src/index.js';
+import { requireProgram } from '../support/debian.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CHROMIUM = '/usr/bin/chromium';
 const MODULES = { '/core/': 'packages/core/dist/', '/yaml/': 'node_modules/yaml/browser/' };
 
 const PAGE = `<!doctype html><script type="importmap">{"imports":{"yaml":"/yaml/index.js"}}</script>
@@ -40,7 +39,6 @@ let page: Page;
 let profile: string;
 
 beforeAll(async () => {
-  installChromium();
   if (!existsSync(join(ROOT, 'packages/core/dist/index.js'))) throw new Error('npm run build comes first');
   server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? '/', 'http://localhost').pathname);
@@ -59,7 +57,7 @@ beforeAll(async () => {
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   profile = mkdtempSync(join(tmpdir(), 'noetl-browser-'));
   context = await chromium.launchPersistentContext(profile, {
-    executablePath: CHROMIUM,
+    executablePath: requireProgram('chromium'),
     args: [
       '--headless',
       '--no-sandbox',
@@ -75,13 +73,6 @@ beforeAll(async () => {
   await page.goto(`http://127.0.0.1:${port}/`);
   await page.waitForFunction('globalThis.ready === true');
 }, 300_000);
-
-/** A machine that is made anew for every run may lack it. */
-function installChromium(): void {
-  if (existsSync(CHROMIUM)) return;
-  if (process.getuid?.() !== 0) throw new Error('There is no Chromium here: apt-get install chromium');
-  execFileSync('apt-get', ['install', '--yes', '--no-install-recommends', 'chromium'], { stdio: 'ignore' });
-}
 
 afterAll(async () => {
   await context?.close();

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../packages/cli/src/index.js';
+import { installMissingPackages } from './debian.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -13,6 +14,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  installMissingPackages();
   const dataDir = mkdtempSync(join(tmpdir(), 'noetl-test-'));
   chmodSync(dataDir, 0o755);
   const server = await startEmbeddedPostgres({ dataDir, log: () => {} });

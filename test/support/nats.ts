@@ -1,13 +1,14 @@
 // A real nats-server with JetStream for tests: a folder and a port of its own, gone when the file ends. It can be killed and come back on
 // the same port, with what it had stored or with nothing.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { afterAll } from 'vitest';
+import { requireProgram } from './debian.js';
 
 export interface TestNats {
   readonly url: string;
@@ -38,7 +39,7 @@ export interface TestNatsOptions {
 }
 
 export async function startTestNats({ login }: TestNatsOptions = {}): Promise<TestNats> {
-  const binary = await natsServer();
+  const binary = requireProgram('nats-server');
   const store = mkdtempSync(join(tmpdir(), 'noetl-nats-'));
   const port = await freePort();
   let child: ChildProcess | undefined;
@@ -106,43 +107,4 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
-}
-
-const PLACES = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/bin', '/usr/local/sbin'];
-const INSTALLING = join(tmpdir(), 'noetl-nats-install.lock');
-const INSTALL_MS = 300_000;
-
-const findBinary = () => PLACES.map((folder) => join(folder, 'nats-server')).find((file) => existsSync(file));
-
-/** Without it these tests prove nothing, so they are never skipped: root installs it, everybody else is told what to install. */
-async function natsServer(): Promise<string> {
-  const found = findBinary();
-  if (found !== undefined) return found;
-  if (process.getuid?.() !== 0) throw new Error("nats-server is missing: install Debian's package 'nats-server'");
-  await installOnce();
-  const installed = findBinary();
-  if (installed === undefined)
-    throw new Error("nats-server is missing and 'apt-get install nats-server' did not bring it");
-  return installed;
-}
-
-/** One process installs, the others wait for it. A lock that is older than any install is left over from a run that was killed. */
-async function installOnce(): Promise<void> {
-  for (;;) {
-    try {
-      mkdirSync(INSTALLING);
-      break;
-    } catch {
-      const since = statSync(INSTALLING, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-      if (Date.now() - since > INSTALL_MS) rmSync(INSTALLING, { recursive: true, force: true });
-      await delay(500);
-      if (findBinary() !== undefined && !existsSync(INSTALLING)) return;
-    }
-  }
-  try {
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    spawnSync('apt-get', ['install', '-y', '--no-install-recommends', 'nats-server'], { env, timeout: INSTALL_MS });
-  } finally {
-    rmSync(INSTALLING, { recursive: true, force: true });
-  }
 }
