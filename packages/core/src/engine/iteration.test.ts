@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { itemsOf } from './collection.js';
 import { called, completed } from './simulation/reports.js';
-import { detail, given } from './simulation/story.js';
+import { given } from './simulation/story.js';
 
 const over = (loop: string, more = '') => `
   - step: start
@@ -35,24 +35,6 @@ describe('a sequential loop', () => {
       { tool_config: { message: 'b of 2' }, args: { item: 'b', _index: 1 } },
     ]);
     expect(issued.map((row) => row.command_id?.split(':').at(-1))).toEqual(['i0', 'i1']);
-  });
-
-  it('evaluates its collection once, whatever the context becomes', () => {
-    const story = given(
-      `
-  - step: start
-    tool: { kind: noop }
-    set: { ctx.list: "{{ [1, 2, 3] }}" }
-    next: { arcs: [{ step: each }] }
-  - step: each
-    loop: { in: "{{ ctx.list }}", iterator: n }
-    tool: { kind: noop }`,
-    )
-      .start()
-      .does('start');
-    story.does('each').does('each').does('each');
-    expect(detail(story.last('loop.done'))).toMatchObject({ iterations_expected: 3, succeeded: 3, failed: 0 });
-    expect(story.state.status).toBe('COMPLETED');
   });
 });
 
